@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from onnx import TensorProto, helper, save
 
+from tests.apps.pipeline.test_networks import write_network
 from tests.conftest import ROOT
 from visualwords import ImageClassifier, Recipe
 from visualwords.apps.classify_images.demo_images import texture_tiles, write_demo
@@ -30,21 +30,20 @@ BLOCK = re.compile(
     r"(?:<!-- not run: (?P<why>.+?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.S | re.M
 )
 OUTPUT = re.compile(r"\s*^```\n(?P<text>.*?)^```", re.S | re.M)  # directly below a command
-NOT_RUN = {  # commands that neither the tests nor the walk run, and why
-    r"python3? -m venv": "the walk itself runs the first one; the other is the test suite",
-    r"pip install|git tag": "the walk installs what the pages need",
+NOT_RUN = {  # commands that the tests do not run, and why
+    r"python3? -m venv": "one is the step demo of .ci/run; the other is the test suite",
+    r"pip install|git tag": "the steps demo and wheel of .ci/run install",
     r"-m pytest|ruff |\.ci/": "checks of the project, minutes to hours",
     r"-m benchmarks\.|-m tests\.": "measurements, minutes to hours",
     r"^dask |tcp://": "needs several machines",
     r"parts\.vw 0 |rtsp:": "needs a camera",
     r"^classify-images watch ": "never ends",
+    r" serve | studio|^curl ": "servers never end; tests/apps/page asks them",
     r"train mug-crops/|mugs\.vw": "needs pictures of mugs",
     r"\.mp4": "needs a video",
 }
-SLOW = {  # commands that only the walk runs
+SLOW = {  # commands that run with the tests that take long
     r"--scheduler local": "starts processes",
-    r" serve | studio|^curl ": "a server",
-    r"classify-images demo": "trains two models with auto",
     r"evaluate scenes/": "searches pictures for people",
 }
 
@@ -70,15 +69,12 @@ def parts(page: Path) -> list[Step]:
         if block["kind"] == "python":
             found.append(Step(block["text"], None, "python"))
         else:
-            lines = [line.split("  #")[0].strip() for line in _whole_lines(block["text"])]
+            whole = block["text"].replace("\\\n", " ").splitlines()
+            lines = [line.split("  #")[0].strip() for line in whole]
             found += [Step(line, None) for line in lines if line]
         if shown and found:
             found[-1] = found[-1]._replace(output=shown["text"])
     return found
-
-
-def _whole_lines(block: str) -> list[str]:
-    return block.replace("\\\n", " ").splitlines()
 
 
 def comparable(output: str) -> list[str]:
@@ -122,26 +118,8 @@ def write_user_folder(folder: Path) -> None:
         images = folder / ("parts" if name == "parts" else "photos")
         recipe = Recipe.from_toml(hue) if name == "old" else "tiny"
         ImageClassifier(recipe).fit(images).save(folder / f"{name}.vw")
-    _write_network(folder / "net.onnx")
+    write_network(folder / "net.onnx", maps="patches")
     _write_tables(folder)
-
-
-def _write_network(path: Path) -> None:
-    """Write a network that gives the mean colour of an image, and its pixels as patches."""
-    pixels = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, [None, 3, 16, 16])
-    outputs = [
-        helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [None, 3]),
-        helper.make_tensor_value_info("patches", TensorProto.FLOAT, [None, 3, 16, 16]),
-    ]
-    nodes = [
-        helper.make_node("GlobalAveragePool", ["pixels"], ["pooled"]),
-        helper.make_node("Flatten", ["pooled"], ["embedding"]),
-        helper.make_node("Identity", ["pixels"], ["patches"]),
-    ]
-    graph = helper.make_graph(nodes, "means", [pixels], outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 8
-    save(model, path)
 
 
 def _write_tables(folder: Path) -> None:

@@ -1,8 +1,8 @@
 """Pages: what they show runs, what they point to exists, and they are plain English.
 
 A block that can't run here has a comment above it in the page: ``<!-- not run: why -->``. Commands
-that are not run are listed with reasons in `tests.documents`. ``python -m tests.walk_documents``
-runs those that are only slow, as a newcomer would, in a new environment.
+that are not run, or only with the tests that take long, are listed with reasons in
+`tests.documents`.
 """
 
 import glob
@@ -66,9 +66,12 @@ DIALECT = (  # what crept in, and the field's words in its place (CONTRIBUTING.m
     r"leaves? processors|other work slows|script that was not kept",
 )
 RUNNING = [
-    pytest.param(page, marks=[pytest.mark.slow] if page in LONG else [])
-    for page in PAGES
-    if any(not s.is_in(NOT_RUN | SLOW) for s in parts(page))
+    *[(page, NOT_RUN | SLOW) for page in PAGES if page not in LONG],
+    *[
+        pytest.param(page, NOT_RUN, marks=pytest.mark.slow)
+        for page in PAGES
+        if page in LONG or any(step.is_in(SLOW) for step in parts(page))
+    ],
 ]
 
 
@@ -80,8 +83,13 @@ def user_folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("page", RUNNING, ids=ids)
-def test_a_page_runs_and_prints_what_it_shows(page, request, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("page", "left_out"), RUNNING, ids=lambda value: ids(value))
+def test_a_page_runs_and_prints_what_it_shows(
+    page, left_out, request, tmp_path, monkeypatch, capsys
+):
+    steps = [step for step in parts(page) if not step.is_in(left_out)]
+    if not steps:
+        return
     is_tutorial = page.parent == TUTORIALS
     folder = tmp_path if is_tutorial else request.getfixturevalue("user_folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
@@ -90,11 +98,11 @@ def test_a_page_runs_and_prints_what_it_shows(page, request, tmp_path, monkeypat
     monkeypatch.setitem(ImageClassifier.__init__.__kwdefaults__, "budget", 0.0)
     names = {"__name__": "__main__"}
     capsys.readouterr()
-    for step in parts(page):
+    for step in steps:
         if step.kind == "python":
             exec(compile(step.command, str(page), "exec"), names)
             check_output(step, capsys.readouterr())
-        elif not step.is_in(NOT_RUN | SLOW):
+        else:
             run_command(step, capsys)
 
 

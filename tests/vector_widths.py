@@ -3,7 +3,7 @@
 Models that are trained with the host's own vectors predict in other processes whose vectors are
 narrower, and in one whose processor numba does not know (``NUMBA_CPU_NAME=generic``). Whole numbers
 must be equal. Scores may differ as float32 rounds in another order, by `TOLERANCE` of their range,
-and no label may. The demo, which trains too, must print the same figures for both processors.
+and no label may.
 
 Vectors wider than the host's can't be run; their loops are compiled, as LLVM would end the process
 if one of them used an instruction that the target lacks.
@@ -24,7 +24,6 @@ RECIPES = ("words", "fisher", "moments")  # k-means, Fisher vectors, second mome
 # Of the range of scores. Fisher vectors become bytes: where a number lies between two of them,
 # another order of float32 sums rounds it to the other one.
 TOLERANCE = 1e-3
-GENERIC = {"NUMBA_CPU_NAME": "generic"}
 AVX512 = {
     "NUMBA_CPU_NAME": "skylake-avx512",
     "NUMBA_CPU_FEATURES": "+avx,+avx2,+bmi,+bmi2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl",
@@ -35,36 +34,22 @@ WIDE_LOOPS = {"gram_rows", "find_nearest"}
 def main() -> int:
     """Compare everything; 1, with a line for each, where results differ."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        demos = [pool.submit(demo, folder, name, env) for name, env in _processors()]
         run("train", folder)
         narrower = [width for width in WIDTHS if width < vector_bytes()]
-        widths = [(f"{width} bytes", {OVERRIDE: str(width)}) for width in narrower]
-        found = [
-            (name, pool.submit(scores, folder, name, env))
-            for name, env in [("host", {}), *widths, ("generic", GENERIC)]
-        ]
-        expected = found[0][1].result()
-        wrong = [line for name, job in found[1:] for line in compare(name, job.result(), expected)]
-        host, generic = (job.result() for job in demos)
-        if host != generic:
-            wrong.append(f"generic: the demo printed\n{generic}instead of\n{host}")
+        others = {f"{width} bytes": {OVERRIDE: str(width)} for width in narrower}
+        others["generic"] = {"NUMBA_CPU_NAME": "generic"}
+        found = {name: pool.submit(scores, folder, name, env) for name, env in others.items()}
+        expected = scores(folder, "host", {})
+        wrong = [line for name in found for line in compare(name, found[name].result(), expected)]
         if vector_bytes() == 32:
             print("64 bytes: only compiled:", run("compile", folder, **AVX512))
     print(*wrong, sep="\n")
     return 1 if wrong else 0
 
 
-def _processors() -> list[tuple[str, dict[str, str]]]:
-    return [("host", {}), ("generic", GENERIC)]
-
-
 def run(verb: str, folder: str, name: str = "", **environment: str) -> str:
     """Run a verb of this module in a process of its own; return what it prints."""
     command = [sys.executable, "-m", "tests.vector_widths", verb, folder, name]
-    return _output(command, environment)
-
-
-def _output(command: list[str], environment: dict[str, str]) -> str:
     names = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", OVERRIDE)
     inherited = {name: value for name, value in os.environ.items() if name not in names}
     done = subprocess.run(
@@ -78,13 +63,6 @@ def scores(folder: str, name: str, environment: dict[str, str]) -> dict[str, np.
     run("predict", folder, name, **environment)
     with np.load(Path(folder, f"{name}.npz")) as found:
         return dict(found)
-
-
-def demo(folder: str, name: str, environment: dict[str, str]) -> str:
-    """Return the tables that the demo prints."""
-    code = "import sys; from visualwords.apps.classify_images.main import main; sys.exit(main())"
-    arguments = ["demo", "--quiet", "--jobs", "1", "-o", str(Path(folder, f"demo-{name}"))]
-    return _output([sys.executable, "-c", code, *arguments], environment)
 
 
 def compare(name: str, found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> list[str]:

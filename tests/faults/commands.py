@@ -90,6 +90,16 @@ def run_from_shell(*arguments, environment=None, **options) -> Done:
     return Done(done.returncode, done.stdout + done.stderr)
 
 
+def exit_code_of(work, *arguments) -> int:
+    """Call a function in a process of its own, as its faults may end the process."""
+    process = server.Process(target=work, args=arguments)
+    process.start()
+    process.join(PATIENCE)
+    process.kill()
+    process.join()
+    return process.exitcode
+
+
 def _run(arguments, log, setup):
     from visualwords.apps.command_line.verb import run_installed
 

@@ -31,10 +31,25 @@ def test_four_trainings_may_share_a_cache(photos, model_bytes, tmp_path):
     assert FeatureCache(tmp_path / "cache").size()[0]
 
 
-def test_sixteen_threads_may_ask_one_model(model, photos):
-    classifier = load(model)
-    paths = ImageFolder(photos).paths
+def answer(path, photos, queue):
+    queue.put(load(path).decision_function(ImageFolder(photos).paths))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_model_gives_the_same_scores_in_threads_and_in_processes_of_any_kind(model, photos):
+    classifier, paths = load(model), ImageFolder(photos).paths
     expected = classifier.decision_function(paths)
+    for method in "fork", "spawn", "forkserver":
+        context = multiprocessing.get_context(method)
+        queue = context.Queue()
+        child = context.Process(target=answer, args=(model, photos, queue))
+        child.start()
+        np.testing.assert_array_equal(queue.get(timeout=120), expected)
+        child.join(timeout=120)
+        assert child.exitcode == 0
+    for backend in "loky", "threading":
+        with joblib.parallel_config(backend, n_jobs=2):
+            np.testing.assert_array_equal(classifier.decision_function(paths), expected)
     orders = [np.random.default_rng(i).permutation(len(paths)) for i in range(32)]
 
     def ask(order):
@@ -43,33 +58,6 @@ def test_sixteen_threads_may_ask_one_model(model, photos):
     with ThreadPoolExecutor(16) as pool:
         for order, scores in zip(orders, pool.map(ask, orders)):
             np.testing.assert_array_equal(scores, expected[order])
-
-
-def answer(path, photos, queue):
-    queue.put(load(path).decision_function(ImageFolder(photos).paths))
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-def test_a_model_works_in_a_child_however_it_is_started(method, model, photos):
-    expected = load(model).decision_function(ImageFolder(photos).paths)
-    context = multiprocessing.get_context(method)
-    queue = context.Queue()
-    child = context.Process(target=answer, args=(model, photos, queue))
-    child.start()
-    scores = queue.get(timeout=120)
-    child.join(timeout=120)
-    assert child.exitcode == 0
-    np.testing.assert_array_equal(scores, expected)
-
-
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_processes_and_threads_of_joblib_give_the_same_scores(backend, model, photos):
-    classifier = load(model)
-    paths = ImageFolder(photos).paths
-    expected = classifier.decision_function(paths)
-    with joblib.parallel_config(backend, n_jobs=2):
-        np.testing.assert_array_equal(classifier.decision_function(paths), expected)
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ from visualwords.apps.command_line.exit_codes import USAGE
 
 pytestmark = pytest.mark.posix
 CLEAR = "\x1b[2J"
+LABELS = ["=cmd|calc!A0", f"a{CLEAR}"]
 
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory):
     """Give a folder whose classes and files have names that programs take for commands."""
     folder, rng = tmp_path_factory.mktemp("odd"), np.random.default_rng(0)
-    for name, color in zip(["=cmd|calc!A0", f"a{CLEAR}"], COLORS.values()):
+    for name, color in zip(LABELS, COLORS.values()):
         for i in range(3):
             write_png(folder / name / f"@{CLEAR}{i}.png", noisy(color, rng, (20, 20)))
     return folder
@@ -33,27 +34,27 @@ def odd_model(odd, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
-def test_a_cell_that_begins_like_a_formula_gets_a_quote_unless_raw(first):
-    text = f"{first}SUM(A1)"
-    assert csv_cells([text])[0].startswith("'")
-    assert csv_cells([text], raw=True) == [text]
+def test_a_cell_that_begins_like_a_formula_gets_a_quote_unless_raw_and_numbers_stay_numbers():
+    for first in "=+-@\t\r":
+        assert csv_cells([f"{first}SUM(A1)"]) == [f"'{first}SUM(A1)"]
+        assert csv_cells([f"{first}SUM(A1)"], raw=True) == [f"{first}SUM(A1)"]
+    numbers = ["-0.5", "+1e9", -0.5, 3, None, "1"]
+    assert csv_cells(numbers) == numbers
 
 
-def test_numbers_stay_numbers():
-    assert csv_cells(["-0.5", "+1e9", -0.5, 3, None, "1"]) == ["-0.5", "+1e9", -0.5, 3, None, "1"]
-
-
-def test_predictions_as_csv_hold_no_formula_and_no_escape(odd, odd_model, capsys):
-    predict = ["predict", str(odd_model), str(odd), "--csv", "--no-cache", "-q"]
-    assert main(predict) == 0
-    printed = capsys.readouterr().out
-    assert "\x1b" not in printed
-    rows = list(csv.DictReader(io.StringIO(printed)))
-    assert {row["label"] for row in rows} == {"'=cmd|calc!A0", r"a\x1b[2J"}
-    assert main([*predict, "--raw"]) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert {row["label"] for row in rows} == {"=cmd|calc!A0", f"a{CLEAR}"}
+def test_csv_holds_no_formula_and_no_escape_unless_raw(
+    odd, odd_model, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(odd)
+    common = ["--no-cache", "-q"]
+    lines = [["predict", str(odd_model), str(odd), "--csv", "-o", str(tmp_path / "x.csv"), *common]]
+    lines += [["features", ".", "-o", str(tmp_path / "x.csv"), "--recipe", "tiny", *common]]
+    for line in lines:
+        for raw, labels in ([], {"'=cmd|calc!A0", r"a\x1b[2J"}), (["--raw"], set(LABELS)):
+            assert main([*line, *raw]) == 0
+            text = (tmp_path / "x.csv").read_text()
+            assert {row["label"] for row in csv.DictReader(io.StringIO(text))} == labels
+            assert ("\x1b" in text) == bool(raw)
 
 
 def test_raw_csv_on_a_terminal_is_escaped(odd, odd_model, capsys, monkeypatch):
@@ -62,42 +63,29 @@ def test_raw_csv_on_a_terminal_is_escaped(odd, odd_model, capsys, monkeypatch):
     assert CLEAR not in capsys.readouterr().out
 
 
-def test_features_as_csv_hold_no_formula(odd, tmp_path, monkeypatch):
-    monkeypatch.chdir(odd)
-    path = tmp_path / "x.csv"
-    features = ["features", ".", "-o", str(path), "--recipe", "tiny", "--no-cache", "-q"]
-    assert main(features) == 0
-    rows = list(csv.DictReader(io.StringIO(path.read_text())))
-    assert {row["label"] for row in rows} == {"'=cmd|calc!A0", r"a\x1b[2J"}
-    assert main([*features, "--raw"]) == 0
-    rows = list(csv.DictReader(io.StringIO(path.read_text())))
-    assert {row["label"] for row in rows} == {"=cmd|calc!A0", f"a{CLEAR}"}
+LINES = [
+    ["train", "{odd}", "-o", "{tmp}/n.vw", "--recipe", "tiny", "--folds", "2"],
+    ["evaluate", "{model}", "{odd}"],
+    ["predict", "{model}", "{odd}"],
+    ["check", "{odd}", "--recipe", "tiny"],
+    ["info", "{model}"],
+    ["explain", "{model}", f"{{odd}}/a{CLEAR}/@{CLEAR}0.png"],
+    ["predict", f"missing{CLEAR}.vw", "x.png"],
+    ["train", f"missing{CLEAR}", "-o", "{tmp}/n.vw"],
+    ["recipes", "--show", f"no{CLEAR}"],
+    [f"no{CLEAR}"],
+    ["train", f"--no{CLEAR}"],
+    ["predict", "{model}", "--config", f"no{CLEAR}.toml"],
+]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["train", "{odd}", "-o", "{tmp}/n.vw", "--recipe", "tiny", "--folds", "2"],
-        ["evaluate", "{model}", "{odd}"],
-        ["predict", "{model}", "{odd}"],
-        ["check", "{odd}", "--recipe", "tiny"],
-        ["info", "{model}"],
-        ["explain", "{model}", f"{{odd}}/a{CLEAR}/@{CLEAR}0.png"],
-        ["predict", f"missing{CLEAR}.vw", "x.png"],
-        ["train", f"missing{CLEAR}", "-o", "{tmp}/n.vw"],
-        ["recipes", "--show", f"no{CLEAR}"],
-        [f"no{CLEAR}"],
-        ["train", f"--no{CLEAR}"],
-        ["predict", "{model}", "--config", f"no{CLEAR}.toml"],
-    ],
-    ids=lambda arguments: arguments[0].partition("\x1b")[0] + str(len(arguments)),
-)
-def test_no_escape_of_a_name_reaches_the_terminal(arguments, odd, odd_model, tmp_path, capsys):
+def test_no_escape_of_a_name_reaches_the_terminal(odd, odd_model, tmp_path, capsys):
     places = {"odd": odd, "model": odd_model, "tmp": tmp_path}
-    main([argument.format(**places) for argument in arguments])
-    printed = capsys.readouterr()
-    assert printed.out + printed.err
-    assert CLEAR not in printed.out + printed.err
+    for line in LINES:
+        main([argument.format(**places) for argument in line])
+        printed = capsys.readouterr()
+        assert printed.out + printed.err
+        assert CLEAR not in printed.out + printed.err, line
 
 
 def test_a_usage_error_is_a_sentence_and_the_way_to_the_help(capsys):

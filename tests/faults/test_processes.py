@@ -14,7 +14,7 @@ from visualwords import ImageClassifier, folders
 from visualwords.apps.classify_images.main import main
 from visualwords.cache import FeatureCache
 
-N_KILLS = 30 if IS_LONG else 5
+N_KILLS = 30 if IS_LONG else 4
 
 
 @pytest.fixture
@@ -39,30 +39,51 @@ def litter(folder):
     return [name for *_, names in os.walk(folder) for name in names if name.startswith(".writing")]
 
 
-def seconds_of(training, log):
-    """Return how long a training takes here and now."""
-    run(*training, log=log)  # the server starts
-    start = time.monotonic()
-    assert run(*training, log=log).code == 0
+@pytest.fixture(scope="module")
+def seconds(photos, tmp_path_factory):
+    """Give how long a training takes here and now."""
+    folder = tmp_path_factory.mktemp("timed")
+    train = ["train", photos, "-o", folder / "m.vw", "--recipe", "tiny", "--jobs", "2"]
+    for _ in range(2):  # the server starts with the first
+        start = time.monotonic()
+        assert run(*train, "--no-cache", log=folder / "log").code == 0
     return time.monotonic() - start
 
 
-def test_a_training_killed_at_any_moment_leaves_nothing_wrong(
-    training, target, log, model_bytes, tmp_path
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_training_ended_at_any_moment_leaves_nothing_wrong(
+    name, training, target, log, model_bytes, seconds, tmp_path
 ):
-    seconds = seconds_of(training, log)
-    n_killed = 0
-    for moment in np.random.default_rng(14).uniform(0, seconds, N_KILLS):
-        shutil.rmtree(tmp_path / "cache")
-        target.unlink()
+    number = getattr(signal, name)
+    expected = 130 if name == "SIGINT" else -number
+    n_kills = N_KILLS if name == "SIGKILL" else 2
+    codes = []
+    for moment in np.random.default_rng(14).uniform(0.1, 0.8, n_kills) * seconds:
         process = Running(training, log)
         time.sleep(moment)
-        n_killed += process.kill().code == -signal.SIGKILL
+        os.kill(process.process.pid, number)
+        done = process.wait()
+        codes.append(done.code)
+        assert done.code in (expected, 0), done.output
+        assert "Traceback" not in done.output
         assert not target.exists() or target.read_bytes() == model_bytes
         assert main(training) == 0
         assert target.read_bytes() == model_bytes
         assert litter(tmp_path) == []
-    assert n_killed
+        shutil.rmtree(tmp_path / "cache")
+        target.unlink()
+    assert expected in codes
+
+
+def test_a_training_that_is_stopped_and_resumed_goes_on(training, target, log, model_bytes):
+    process = Running(training, log)
+    for _ in range(3):
+        time.sleep(0.1)
+        os.kill(process.process.pid, signal.SIGSTOP)
+        time.sleep(0.1)
+        os.kill(process.process.pid, signal.SIGCONT)
+    assert process.wait().code == 0
+    assert target.read_bytes() == model_bytes
 
 
 def put_for_ever(folder):
@@ -86,23 +107,6 @@ def test_a_cache_write_killed_at_any_moment_leaves_no_wrong_entry(tmp_path):
             assert found is None or (found == number).all()
         cache.put(cache.key(b"another", {}), np.arange(3))
         assert litter(folder) == []
-
-
-@pytest.mark.parametrize("share", [0.1, 0.4, 0.7])
-def test_ctrl_c_is_answered_by_130_and_leaves_nothing_half_done(
-    share, training, target, log, model_bytes, tmp_path
-):
-    seconds = seconds_of(training, log)
-    target.unlink()
-    shutil.rmtree(tmp_path / "cache")
-    process = Running(training, log)
-    time.sleep(share * seconds)
-    done = process.interrupt()
-    assert done.code == 130 or (done.code == 0 and target.read_bytes() == model_bytes), done
-    assert "Traceback" not in done.output
-    assert main(training) == 0
-    assert target.read_bytes() == model_bytes
-    assert litter(tmp_path) == []
 
 
 def test_a_full_disk_leaves_the_old_model_and_no_litter(training, small_disk, log, model_bytes):

@@ -4,23 +4,23 @@ Five minutes with ``VISUALWORDS_LONG_TESTS=1``, some seconds without.
 """
 
 import io
-import json
+import multiprocessing
 import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
 from PIL import Image
 
-from tests.conftest import ROOT
-from tests.faults.commands import COMMAND
+from tests.faults import commands
+from tests.faults.attackers import attack
 from tests.faults.conftest import IS_LONG
 
 pytestmark = [
@@ -39,17 +39,14 @@ def encoded(size, form, color="grey", **options):
     return buffer.getvalue()
 
 
-@pytest.fixture(scope="module")
-def files(photos):
-    """Give what is sent: an honest image and those of attackers."""
-    photo = next(iter((photos / "sea").iterdir())).read_bytes()
+def harmful(photo):
+    """Return what attackers send, some of it from the bytes of a photo."""
     scans = encoded((3000, 3000), "JPEG", progressive=True)
     last, end = scans.rfind(b"\xff\xda"), scans.rfind(b"\xff\xd9")
     noise = np.random.default_rng(0).integers(0, 256, (600, 600, 3), dtype=np.uint8)
     jpeg2000 = io.BytesIO()
     Image.fromarray(noise).save(jpeg2000, "JPEG2000")
     return {
-        "honest": photo,
         "large jpeg": encoded((SIDE, SIDE), "JPEG"),
         "large png": encoded((SIDE, SIDE), "PNG", compress_level=1),
         "scans": scans[:last] + scans[last:end] * 3000 + scans[end:],
@@ -63,7 +60,7 @@ def files(photos):
 def server(model):
     """Give a server in a process of its own: its port and its process."""
     process = subprocess.Popen(
-        [*COMMAND, "serve", str(model), "--port", "0"],
+        [*commands.COMMAND, "serve", str(model), "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -74,76 +71,60 @@ def server(model):
     process.communicate(timeout=60)
 
 
-def processes_of(pid):
-    """Return a process and those that it, or they, have started."""
-    found = [pid]
-    for one in found:
-        try:
-            for task in os.listdir(f"/proc/{one}/task"):
-                with open(f"/proc/{one}/task/{task}/children") as file:
-                    found += [int(child) for child in file.read().split()]
-        except OSError:  # it has ended
-            continue
-    return found
-
-
 def memory_of(pid):
     """Return the bytes of a process and those it has started; what they share counts once."""
-    total = 0
-    for one in processes_of(pid):
-        try:
-            with open(f"/proc/{one}/smaps_rollup") as file:
-                total += 1024 * int(re.search(r"Pss:\s+(\d+)", file.read())[1])
-        except (OSError, TypeError):  # it has ended
-            continue
+    total, found = 0, [str(pid)]
+    for one in found:
+        with suppress(OSError, TypeError):  # it has ended
+            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+            total += 1024 * int(re.search(r"Pss:\s+(\d+)", rollup)[1])
+            for task in Path(f"/proc/{one}/task").iterdir():
+                found += (task / "children").read_text().split()
     return total
 
 
 @contextmanager
-def attacked(port, files, folder):
+def attacked(port, files):
     """Attack while the block runs; give a dict that has the statuses of all answers then."""
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    command = [sys.executable, "-m", "tests.faults.attackers", str(port), str(folder)]
-    attackers = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    ours, theirs = multiprocessing.Pipe()
+    attackers = commands.server.Process(target=attack, args=(port, files, theirs))
+    attackers.start()
     statuses = {}
     try:
         yield statuses
     finally:
-        printed, _ = attackers.communicate("", timeout=120)
-    statuses.update({int(status): count for status, count in json.loads(printed).items()})
+        ours.send("enough")
+        statuses.update(ours.recv() if ours.poll(120) else {})
+        attackers.join()
 
 
-def test_honest_requests_are_answered_under_all_attacks_at_once(
-    server, files, model, tmp_path_factory
-):
+def test_honest_requests_are_answered_under_all_attacks_at_once(server, model, photos):
     port, process = server
+    photo = (photos / "sea" / "0.png").read_bytes()
+    files = harmful(photo)
     honest = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False)
-    expected = honest.post("/api/predict", content=files["honest"]).json()["label"]
+
+    def predict(content=photo):
+        return honest.post("/api/predict", content=content, timeout=HONEST_SECONDS)
+
+    expected = predict().json()["label"]
     with ThreadPoolExecutor(8) as clients:  # idle: all workers run,
-        answers = clients.map(
-            lambda _: honest.post("/api/predict", content=files["honest"]), range(8)
-        )
+        answers = list(clients.map(predict, [photo] * 8))
     assert {answer.status_code for answer in answers} == {200}
     for name in ("large png", "slow format"):  # and all that is loaded once is loaded
-        honest.post("/api/predict", content=files[name])
+        predict(files[name])
     idle = memory_of(process.pid)
     most, slowest = idle, 0.0
-    with attacked(port, files, tmp_path_factory.mktemp("sent")) as statuses:
+    with attacked(port, files) as statuses:
         end = time.monotonic() + SECONDS
-        replaced = False
         while time.monotonic() < end:
             begin = time.monotonic()
-            answer = honest.post("/api/predict", content=files["honest"], timeout=HONEST_SECONDS)
+            answer = predict()
             slowest = max(slowest, time.monotonic() - begin)
             assert answer.status_code == 200, answer.text
             assert answer.json()["label"] == expected
             most = max(most, memory_of(process.pid))
-            if not replaced:  # the model in memory goes on to answer
-                model.write_bytes(b"another model")
-                replaced = True
+            model.write_bytes(b"another model")  # the one in memory goes on to answer
             time.sleep(0.05)
     honest.close()
     time.sleep(1)

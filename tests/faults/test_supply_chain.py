@@ -2,16 +2,15 @@
 
 import ast
 import re
-import subprocess
+import runpy
 import sys
 import tomllib
 from functools import cache
 
-import pytest
-
 from tests.conftest import ROOT
 
 FOLDERS = ["vision", "features", "codebook", "classifiers", "apps"]
+FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 IMPORTED_AS = {
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
@@ -41,20 +40,18 @@ def imported_name(requirement):
 def third_party_imports():
     """List the file, the package imported, and whether that happens when the file is imported."""
     found = []
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            at_once = {id(node) for node in tree.body}
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Import):
-                    names = [alias.name for alias in node.names]
-                elif isinstance(node, ast.ImportFrom) and node.module:
-                    names = [node.module]
-                else:
-                    continue
-                for name in {name.partition(".")[0] for name in names}:
-                    if name not in {*sys.stdlib_module_names, "visualwords"}:
-                        found.append((path, COMES_WITH.get(name, name), id(node) in at_once))
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            else:
+                continue
+            for name in {name.partition(".")[0] for name in names}:
+                if name not in {*sys.stdlib_module_names, "visualwords"}:
+                    found.append((path, COMES_WITH.get(name, name), node in tree.body))
     return found
 
 
@@ -90,43 +87,26 @@ def test_every_dependency_is_used():
         assert USED_BY.get(name_of(requirement), imported_name(requirement)) in used, requirement
 
 
-def printed_versions(*options):
-    done = subprocess.run(
-        [sys.executable, str(ROOT / ".ci" / "lowest_versions"), *options],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.splitlines()
-
-
-def test_the_lowest_versions_are_printed_for_pip():
-    assert printed_versions("--core") == [
-        requirement.replace(">=", "==") for requirement in needed_everywhere()
-    ]
-
-
-def test_each_project_is_pinned_once_to_the_highest_of_its_lowest_versions():
+def test_the_lowest_versions_are_those_that_are_stated_and_each_project_is_pinned_once():
     """The package runs with an older joblib than the extra for clusters."""
+    lowest_versions = runpy.run_path(str(ROOT / ".ci" / "lowest_versions"))["lowest_versions"]
+    core = dict(requirement.split(">=") for requirement in needed_everywhere())
+    assert lowest_versions(True) == core
     extras = {*project["optional-dependencies"]} - {"test", "bench", "dev"}
-    lowest = {}
-    for requirement in [*needed_everywhere(), *requirements_of(*extras)]:
+    highest = dict(core)
+    for requirement in requirements_of(*extras):
         name, version = requirement.split(">=")
-        lowest.setdefault(name, []).append(version)
-    assert len(lowest["joblib"]) == 2
-    printed = dict(line.split("==") for line in printed_versions())
-    assert len(printed) == len(printed_versions())
-    assert printed == {
-        name: max(versions, key=lambda version: [int(part) for part in version.split(".")])
-        for name, versions in lowest.items()
-    }
+        highest[name] = max(version, highest.get(name, "0"), key=numbers_of)
+    assert lowest_versions(False) == highest
+    assert highest["joblib"] != core["joblib"]
 
 
-@pytest.mark.parametrize("word", ["eval(", "exec(", "pickle.load", "shell=True", "os.system("])
-def test_the_package_runs_no_code_that_comes_as_text(word):
-    for folder in FOLDERS:
-        for path in (ROOT / folder).rglob("*.py"):
-            code = path.read_text(encoding="utf-8").replace(
-                "ast.literal_eval(", ""
-            )  # which runs nothing
+def numbers_of(version):
+    return [int(part) for part in version.split(".")]
+
+
+def test_the_package_runs_no_code_that_comes_as_text():
+    for path in FILES:
+        code = path.read_text(encoding="utf-8").replace("ast.literal_eval(", "")  # runs nothing
+        for word in ("eval(", "exec(", "pickle.load", "shell=True", "os.system("):
             assert word not in code, f"{path} has {word}"

@@ -1,58 +1,20 @@
-"""Signals, other users, clocks, locales and disks: what surrounds a run changes no result."""
+"""Other users and locales: what surrounds a run changes no result."""
 
-import errno
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.conftest import IS_ROOT
-from tests.faults.commands import Running, server
+from tests.faults.commands import server
 from tests.faults.test_processes import litter
-from visualwords import files
-from visualwords.apps.classify_images.main import main
 from visualwords.cache import FeatureCache
 
 pytestmark = pytest.mark.posix
-
-
-@pytest.fixture
-def training(photos, tmp_path):
-    """Give the arguments of a training that writes a model file and a cache."""
-    arguments = ["train", photos, "-o", tmp_path / "m.vw", "--recipe", "tiny", "--quiet"]
-    return [*map(str, arguments), "--cache", str(tmp_path / "cache")]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_training_that_is_told_to_end_ends_and_the_next_one_succeeds(
-    number, training, model_bytes, tmp_path
-):
-    process = Running(training, tmp_path / "log")
-    time.sleep(0.3)
-    os.kill(process.process.pid, number)
-    done = process.wait()
-    assert done.code in (-number, 0)
-    assert "Traceback" not in done.output
-    assert main(training) == 0
-    assert (tmp_path / "m.vw").read_bytes() == model_bytes
-    assert litter(tmp_path) == []
-
-
-def test_a_training_that_is_stopped_and_resumed_goes_on(training, model_bytes, tmp_path):
-    process = Running(training, tmp_path / "log")
-    for _ in range(3):
-        time.sleep(0.1)
-        os.kill(process.process.pid, signal.SIGSTOP)
-        time.sleep(0.2)
-        os.kill(process.process.pid, signal.SIGCONT)
-    assert process.wait().code == 0
-    assert (tmp_path / "m.vw").read_bytes() == model_bytes
 
 
 def test_a_name_from_another_locale_is_found(tmp_path):
@@ -74,18 +36,6 @@ def test_a_name_from_another_locale_is_found(tmp_path):
     if "AssertionError" in done.stderr:
         pytest.skip("this system has UTF-8 names in all locales")
     assert done.stdout == "b'here'\n", done.stderr
-
-
-def test_a_disk_without_locks_is_written_to_and_nothing_there_is_removed(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise OSError(errno.ENOLCK, "no locks available")
-
-    monkeypatch.setattr(files.fcntl, "flock", refuse)
-    other = tmp_path / f".writing-{'0' * 16}"
-    other.write_bytes(b"of a writer on another machine")
-    files.write_atomically(tmp_path / "a", b"content")
-    assert (tmp_path / "a").read_bytes() == b"content"
-    assert other.exists()
 
 
 NAMES = [b"private", b"public"]

@@ -55,12 +55,6 @@ def test_suppression_keeps_what_no_better_kept_box_covers(rng, overlap):
     assert suppress(boxes, scores, overlap).tolist() == suppress_slowly(boxes, scores, overlap)
 
 
-def test_a_small_box_inside_a_large_one_survives_only_by_union():
-    boxes, scores = np.array([[0, 0, 100, 100], [10, 10, 30, 30]]), np.array([2, 1])
-    assert suppress(boxes, scores, 0.5, "smaller").tolist() == [0]
-    assert suppress(boxes, scores, 0.5, "union").tolist() == [0, 1]
-
-
 def test_fused_boxes_are_means_of_those_that_overlap_by_half(rng):
     corner, size = rng.uniform(0, 30, (60, 2)), rng.uniform(20, 40, (60, 2))
     boxes, scores = np.hstack([corner, corner + size]), rng.normal(0, 2, 60)
@@ -102,6 +96,9 @@ def test_corner_cases_of_boxes():
     assert (fused.tolist(), scores.tolist()) == (box.tolist(), [1000.0])
     assert join(np.empty((0, 4)), np.empty(0), softness=1)[0].shape == (0, 4)
     assert suppress(np.empty((0, 4)), np.empty(0)).tolist() == []
+    inside, scores = np.array([[0, 0, 100, 100], [10, 10, 30, 30]]), np.array([2, 1])
+    assert suppress(inside, scores, 0.5, "smaller").tolist() == [0]
+    assert suppress(inside, scores, 0.5, "union").tolist() == [0, 1]
     assert intersection_over_union(np.empty((0, 4)), np.ones((3, 4))).shape == (0, 3)
     with pytest.raises(ValueError, match="'iou'; choose one of smaller, union"):
         suppress(np.ones((1, 4)), np.ones(1), 0.5, "iou")

@@ -1,9 +1,9 @@
 """The feature cache: what it returns is right, whatever happened to the files."""
 
+import multiprocessing
 import os
 import stat
-import subprocess
-import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -123,39 +123,32 @@ def test_a_read_only_cache_is_still_read(kept):
         path.parent.chmod(0o755)
 
 
-WRITE_AND_READ = """
-import sys
-import numpy as np
-from visualwords.cache import FeatureCache
-cache = FeatureCache(sys.argv[1])
-for turn in range(200):
-    key = cache.key(b"%d" % (turn % 3), {})
-    cache.put(key, np.full(5000, turn % 3))
-    assert (cache.get(key) == turn % 3).all()
-"""
+def write_and_read(folder):
+    cache = FeatureCache(folder)
+    for turn in range(200):
+        key = cache.key(b"%d" % (turn % 3), {})
+        cache.put(key, np.full(5000, turn % 3))
+        assert (cache.get(key) == turn % 3).all()
 
 
-def test_processes_may_share_a_cache(cache):
-    command = [sys.executable, "-c", WRITE_AND_READ, str(cache.folder)]
-    writers = [subprocess.Popen(command) for _ in range(2)]
-    assert [writer.wait() for writer in writers] == [0, 0]
-    assert cache.size()[0] == 3
-    assert [cache.get(key)[0] for key in keys_of(3)] == [0, 1, 2]
-    assert len(segments(cache)) == 2
-
-
-@pytest.mark.posix
-def test_a_forked_process_writes_to_a_segment_of_its_own(kept):
+def test_processes_may_share_a_cache_and_each_writes_to_a_segment_of_its_own(kept):
     cache, key, _ = kept
-    process = os.fork()
-    if not process:
-        cache.put(cache.key(b"child", {}), np.arange(9))
-        os._exit(0)
-    assert os.waitpid(process, 0)[1] == 0
+    writers = [
+        multiprocessing.get_context(method).Process(target=write_and_read, args=(cache.folder,))
+        for method in ("spawn", "fork")[: 1 + hasattr(os, "fork")]
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking where threads are
+        for writer in writers:
+            writer.start()
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert cache.get(key).size == 6
+    assert [cache.get(name)[0] for name in keys_of(3)] == [0, 1, 2]
     cache.put(cache.key(b"parent", {}), np.arange(8))
-    assert len(segments(cache)) == 2
-    keys = key, cache.key(b"child", {}), cache.key(b"parent", {})
-    assert [cache.get(key, expected=True).size for key in keys] == [6, 9, 8]
+    assert len(segments(cache)) == 1 + len(writers)
+    assert cache.size()[0] == 5
 
 
 def test_many_entries_are_in_few_files_and_there_for_others_at_once_if_expected(cache, elsewhere):
@@ -195,30 +188,41 @@ def test_beyond_its_size_a_cache_loses_what_was_used_least_recently(tmp_path, mo
 
 
 @pytest.mark.posix  # Windows deletes no file that is open
-def test_a_segment_that_another_process_deleted_costs_only_its_entries(kept):
+def test_a_segment_that_is_gone_or_a_pipe_or_folder_costs_only_its_entries(kept, elsewhere):
     cache, key, path = kept
     path.unlink()
     assert cache.get(key) is None
     cache.put(key, np.arange(4))
     assert cache.get(key).tolist() == [0, 1, 2, 3]
-    assert len(segments(cache)) == 1
+    (path,) = segments(cache)
+    for make in os.mkfifo, os.mkdir:
+        path.unlink(missing_ok=True)
+        make(path)
+        other = elsewhere()
+        assert other.get(key) is None
+        other.put(key, np.arange(4))
+        assert other.get(key).tolist() == [0, 1, 2, 3]
+        other.clear()
 
 
-FILLING = """
-import resource, signal, sys
-import numpy as np
-from visualwords.cache import FeatureCache
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-cache = FeatureCache(sys.argv[1])
-for number in range(3):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (500 if number == 1 else 10**6, -1))
-    cache.put(cache.key(b"%d" % number, {}), np.arange(40 if number == 1 else 3))
-"""
+def fill(folder):
+    import resource
+    import signal
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    cache = FeatureCache(folder)
+    for number in range(3):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500 if number == 1 else 10**6, -1))
+        cache.put(cache.key(b"%d" % number, {}), np.arange(40 if number == 1 else 3))
 
 
 @pytest.mark.posix
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_disk_that_fills_up_loses_no_entry_before_or_after(cache):
-    subprocess.run([sys.executable, "-c", FILLING, cache.folder], check=True)
+    writer = multiprocessing.get_context("fork").Process(target=fill, args=(cache.folder,))
+    writer.start()
+    writer.join()
+    assert writer.exitcode == 0
     assert [cache.get(key) is not None for key in keys_of(3)] == [True, False, True]
     assert cache.size()[0] == 2
 
@@ -259,18 +263,6 @@ def test_files_of_others_and_links_are_neither_read_nor_written_nor_cleared(tmp_
     assert (cache.get(key), cache.size(), list(cache.folder.iterdir())) == (None, (0, 0), [mine])
     assert other.get(key).shape == (2, 3)
     assert other.size() == (1, path.stat().st_size)
-
-
-@pytest.mark.posix
-@pytest.mark.parametrize("make", ["mkfifo", "mkdir"])
-def test_a_pipe_or_folder_in_the_place_of_a_segment_does_no_harm(make, kept, elsewhere):
-    _, key, path = kept
-    path.unlink()
-    getattr(os, make)(path)
-    other = elsewhere()
-    assert other.get(key) is None
-    other.put(key, np.arange(4))
-    assert other.get(key).tolist() == [0, 1, 2, 3]
 
 
 FORGED = {  # type and shape of an array, and its bytes

@@ -46,76 +46,49 @@ def test_labels_and_splits_are_folders_in_a_fixed_order(layout, tree):
     assert folder.skipped == []
     for split in "train", "val", "test":
         assert len(folder.part(split)) == splits.count(split)
+    known = {"VALIDATION": "val", " dev ": "val", "Val": "val", "Testing": "test", "tests": None}
+    assert {name: split_of(name) for name in known} == known
 
 
-def test_splits_have_several_names():
-    for split, names_of in {
-        "train": ["train", "TRAINING"],
-        "val": ["Val", "valid", "VALIDATION", " dev "],
-        "test": ["test", "Testing"],
-        None: ["tests", "photos"],
-    }.items():
-        assert {split_of(name) for name in names_of} == {split}
+MISTAKES = {  # files → how many have a label, and the warning
+    "train/a/1.jpg train/b/2.jpg test/3.jpg test/4.jpg": (2, "2 files without class"),
+    "train/a/1.jpg train/b/2.jpg test/a/3.jpg": (3, "test has no images of 'b'"),
+    "train/a/1.jpg test/a/3.jpg test/c/4.jpg": (3, "images of 'c', which train lacks"),
+    "cat/1.jpg": (1, "'cat' is the only class; a classifier needs at least two"),
+    "photos/cat/1.jpg photos/dog/2.jpg": (2, "did you mean .*photos?"),
+    "a/1.jpg b/2.jpg d.jpg c.jpg README.md": (2, r"2 files .*first: 'c.jpg'"),
+    "train/a/1.jpg train/stray.jpg test/a/3.jpg": (2, "1 file beside"),
+    "Cat/1.jpg cat/2.jpg dog/3.jpg": (3, "'Cat' and 'cat' differ only in case"),
+    f"cat/1.jpg dog/2.jpg {NFD}/.hidden": (2, f"class {NFC!r} is empty"),
+}
 
 
-@pytest.mark.parametrize(
-    ("files", "n_labelled", "warning"),
-    [
-        (
-            ["train/a/1.jpg", "train/b/2.jpg", "test/3.jpg", "test/4.jpg"],
-            2,
-            "2 files without class",
-        ),
-        (["train/a/1.jpg", "train/b/2.jpg", "test/a/3.jpg"], 3, "test has no images of 'b'"),
-        (["train/a/1.jpg", "test/a/3.jpg", "test/c/4.jpg"], 3, "images of 'c', which train lacks"),
-        (["cat/1.jpg"], 1, "'cat' is the only class; a classifier needs at least two"),
-        (["photos/cat/1.jpg", "photos/dog/2.jpg"], 2, "did you mean .*photos?"),
-        (
-            ["a/1.jpg", "b/2.jpg", "d.jpg", "c.jpg", "README.md"],
-            2,
-            r"2 files .*first: 'c.jpg'",
-        ),
-        (["train/a/1.jpg", "train/stray.jpg", "test/a/3.jpg"], 2, "1 file beside"),
-        (["Cat/1.jpg", "cat/2.jpg", "dog/3.jpg"], 3, "'Cat' and 'cat' differ only in case"),
-        (["cat/1.jpg", "dog/2.jpg", f"{NFD}/.hidden"], 2, f"class {NFC!r} is empty"),
-    ],
-)
-def test_likely_mistakes_are_warned_of(files, n_labelled, warning, tree):
-    folder = ImageFolder(tree(files))
+@pytest.mark.parametrize("files", MISTAKES)
+def test_likely_mistakes_are_warned_of(files, tree):
+    folder, (n_labelled, warning) = ImageFolder(tree(files.split())), MISTAKES[files]
     assert len(folder) == n_labelled
     assert sum(bool(re.search(warning, line)) for line in folder.warnings) == 1
     unexpected = [line for line in folder.warnings if "is the only class" not in line]
     assert len(unexpected) <= 1
 
 
-@pytest.mark.parametrize(
-    ("files", "reason"),
-    [
-        (["train/1.jpg", "test/2.jpg"], "look like splits, but have no class folders; write train"),
-        (["train/a/1.jpg", "valid/a/2.jpg", "docs/3.jpg"], "train and valid look .*'docs' lies"),
-        (
-            ["training/cat/1.png", "training/dog/1.png", "holdout/cat/1.png", "holdout/dog/1.png"],
-            "looks like a split.*'cat', 'dog'.*write train/CLASS",
-        ),
-        (["val2017/a/1.png", "val2017/b/1.png", "x/a/1.png", "x/b/1.png"], "looks like a split"),
-        (["notes.txt"], "found nothing; put the images of each class"),
-        (["1.jpg", "2.jpg"], "2 files but no folders"),
-        (["cat/.hidden"], "no file in any of them"),
-    ],
-)
-def test_a_folder_that_is_not_understood_is_refused_with_a_cure(files, reason, tree):
-    with pytest.raises(FolderError, match=reason):
-        _ = ImageFolder(tree(files)).paths
+NOT_UNDERSTOOD = {  # files → the cure
+    "train/1.jpg test/2.jpg": "look like splits, but have no class folders; write train",
+    "train/a/1.jpg valid/a/2.jpg docs/3.jpg": "train and valid look .*'docs' lies",
+    "training/cat/1.png training/dog/1.png holdout/cat/1.png holdout/dog/1.png": (
+        "looks like a split.*'cat', 'dog'.*write train/CLASS"
+    ),
+    "val2017/a/1.png val2017/b/1.png x/a/1.png x/b/1.png": "looks like a split",
+    "notes.txt": "found nothing; put the images of each class",
+    "1.jpg 2.jpg": "2 files but no folders",
+    "cat/.hidden": "no file in any of them",
+}
 
 
-def test_what_is_no_folder_is_refused_when_it_is_scanned(tree, tmp_path):
-    for path, reason in [
-        (tmp_path / "nowhere", "no such folder"),
-        (tree(["1.jpg"]) / "1.jpg", "neither a folder nor"),
-    ]:
-        folder = ImageFolder(path)
-        with pytest.raises(FolderError, match=reason):
-            _ = folder.paths
+@pytest.mark.parametrize("files", NOT_UNDERSTOOD)
+def test_a_folder_that_is_not_understood_is_refused_with_a_cure(files, tree):
+    with pytest.raises(FolderError, match=NOT_UNDERSTOOD[files]):
+        _ = ImageFolder(tree(files.split())).paths
 
 
 def test_files_are_images_by_content_unless_hidden_or_named_otherwise(tree):
@@ -129,6 +102,10 @@ def test_files_are_images_by_content_unless_hidden_or_named_otherwise(tree):
     assert list_files(root) == ([str(root / name) for name in images], [])
     missing = str(root / "nowhere")
     assert list_files(missing) == ([], [(missing, "no such file or directory")])
+    for path, reason in (missing, "no such folder"), (root / "cat" / "2", "neither a folder nor"):
+        folder = ImageFolder(path)
+        with pytest.raises(FolderError, match=reason):
+            _ = folder.paths
 
 
 def test_odd_names_are_kept_byte_for_byte(tree):
@@ -203,31 +180,23 @@ def test_folders_without_permission_are_skipped_or_refused(tree):
         (root / "dog").chmod(0o755)
 
 
-def test_labels_come_from_names_by_a_pattern(tree):
+def test_labels_come_from_names_by_a_pattern_that_may_look_at_folders(tree):
     root = tree(["Egyptian_Mau_1.jpg", "Egyptian_Mau_22.jpg", "boxer_3.jpg", "READ.jpg", " _4.jpg"])
     folder = ImageFolder(root, label_from=r"(.+)_\d+")
     assert folder.labels == ["Egyptian_Mau", "Egyptian_Mau", "boxer"]
     assert [os.path.basename(path) for path, _ in folder.skipped] == [" _4.jpg", "READ.jpg"]
     assert "does not match the label pattern" in folder.skipped[1][1]
-
-
-def test_a_pattern_may_name_groups_and_splits_and_look_at_folders(tree):
     root = tree(["test/cat-7/1.jpg", "train/cat-8/2.jpg", "train/dog-9/3.jpg"])
     folder = ImageFolder(root, label_from=r"(?P<split>\w+)/(?P<label>\w+)-(?P<group>\d+)/")
-    assert [item[1:] for item in folder.items] == [
-        ("cat", "train", "8"),
-        ("dog", "train", "9"),
-        ("cat", "test", "7"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "reason"),
-    [("(", "label pattern '\\('"), ("a_b", "has no group"), (r"(\d+)x", "no file's name matches")],
-)
-def test_a_bad_pattern_is_refused_in_a_sentence(pattern, reason, tree):
-    with pytest.raises(FolderError, match=reason):
-        _ = ImageFolder(tree(["cat_1.jpg"]), label_from=pattern).paths
+    expected = [("cat", "train", "8"), ("dog", "train", "9"), ("cat", "test", "7")]
+    assert [item[1:] for item in folder.items] == expected
+    for pattern, reason in {
+        "(": "label pattern '\\('",
+        "a_b": "has no group",
+        r"(\d+)x": "no file's name matches",
+    }.items():
+        with pytest.raises(FolderError, match=reason):
+            _ = ImageFolder(root, label_from=pattern).paths
 
 
 def folder_of(labels, groups=None):

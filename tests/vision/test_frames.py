@@ -73,9 +73,6 @@ def test_a_file_gives_its_frames_in_order_with_their_times_or_some_of_them(video
     frames = frames_of(video, every=3, most=2)
     assert [frame.number for frame in frames] == [0, 3]
     assert frames.fault() is None
-
-
-def test_a_file_that_ends_early_is_said(video):
     frames = frames_of(video)
     assert (frames.n_promised, len(list(frames)), frames.fault()) == (12, 12, None)
     frames.n_promised = 20

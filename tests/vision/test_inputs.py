@@ -1,7 +1,6 @@
 """Images as people have them: what is taken, and that all forms give the same pixels."""
 
 import io
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -225,9 +224,9 @@ def test_what_is_no_image_gets_a_sentence_that_says_what_is_taken(wrong, reason,
 def test_extractors_take_images_in_every_form(files):
     paths, pictures = files
     expected = ColorHistogram().fit_transform(pictures)
-    for images in many(paths):
+    for images in paths, pd.Series(map(str, paths)), np.stack(pictures):
         np.testing.assert_array_equal(ColorHistogram().fit_transform(images), expected)
-    for image in forms(Path(paths[0])):
+    for image in paths[0], Image.open(paths[0]):
         np.testing.assert_array_equal(ColorHistogram().fit_transform(image), expected[:1])
     with pytest.raises(ImageError, match=r"^nowhere\.png: "):
         ColorHistogram().transform("nowhere.png")

@@ -37,8 +37,7 @@ def table(tmp_path):
 def test_a_table_lists_paths_beside_it(name, text, table, tmp_path):
     folder = table(text, name)
     assert folder.paths == [str(tmp_path / "a.jpg"), str(tmp_path / "b.jpg")]
-    assert folder.labels == ["cat", "dog"]
-    assert folder.classes == ["cat", "dog"]
+    assert folder.labels == folder.classes == ["cat", "dog"]
 
 
 def test_a_table_may_give_splits_and_groups_and_labels_may_be_numbers(table):
@@ -54,14 +53,9 @@ def test_a_table_may_give_splits_and_groups_and_labels_may_be_numbers(table):
 
 def test_absolute_paths_and_odd_names_are_kept(table, tmp_path):
     folder = table(b'path,label\n/abs/a.jpg,x\n"with, comma\nand line.jpg",x\nlatin\xe9.jpg,x\n')
-    assert folder.paths == sorted(
-        [
-            "/abs/a.jpg",
-            str(tmp_path / "with, comma\nand line.jpg"),
-            os.fsdecode(os.fsencode(tmp_path) + b"/latin\xe9.jpg"),
-        ],
-        key=os.fsencode,
-    )
+    here = os.fsencode(tmp_path)
+    paths = [b"/abs/a.jpg", here + b"/with, comma\nand line.jpg", here + b"/latin\xe9.jpg"]
+    assert [os.fsencode(path) for path in folder.paths] == sorted(paths)
 
 
 @pytest.mark.parametrize(
@@ -72,15 +66,10 @@ def test_absolute_paths_and_odd_names_are_kept(table, tmp_path):
         ("t.csv", "path|label\na|b\n", "no column path and label"),
         ("t.csv", "path,label\n", "no rows"),
         ("t.csv", "path,label\na,cat\nb,\n", "line 3 needs a path and a label"),
-        ("t.csv", "path,label\na,cat\nb,  \n", "line 3 needs a path and a label"),
         ("t.csv", "path,label,label\na,cat,dog\n", "two columns are called 'label'; keep one"),
         ("t.csv", "path,label,split,Split\na,b,val,test\n", "two columns are called 'Split'"),
         ("t.csv", "path,label\n\n\nb\n", "line 4 needs"),
-        (
-            "t.csv",
-            "path,label,split\na,cat,holdout\n",
-            "split 'holdout'; it must be one of train",
-        ),
+        ("t.csv", "path,label,split\na,cat,holdout\n", "split 'holdout'; it must be one of"),
         ("t.csv", "path,label\n" + "x" * 200_000 + ",cat\n", "not CSV"),
         ("t.jsonl", "", "no rows"),
         ("t.jsonl", '{"path": "a", "label": "b"}\n{"path"', "line 2 is not JSON"),
@@ -127,10 +116,7 @@ def test_a_table_may_lie_in_or_beside_the_folder_of_its_images(layout, tree):
     folder = ImageFolder(root / opened)
     assert folder.labels == ["cat", "dog"]
     assert folder.splits == ["train" if layout == "splits" else None] * 2
-    assert [os.path.relpath(path, root) for path in folder.paths] == [
-        f"{images}/1.jpg",
-        f"{images}/2.jpg",
-    ]
+    assert folder.paths == [str(root / images / name) for name in ("1.jpg", "2.jpg")]
 
 
 def test_two_tables_in_a_flat_folder_are_refused(tree):

@@ -1,7 +1,6 @@
 """The whole path from folders of images to labels, as an estimator."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,30 +12,8 @@ from visualwords import ImageClassifier
 from visualwords.apps.pipeline import fitted_classifier
 from visualwords.apps.pipeline.predictions import label_images
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.errors import FolderError, ImageError
 from visualwords.folders import ImageFolder
-from visualwords.images import read_image
-
-
-@pytest.mark.parametrize("recipe", [*RECIPES, "auto"])
-def test_separable_classes_are_learned_by_every_recipe(photos, recipe):
-    train, test = ImageFolder(photos).split(0.25, seed=0)
-    model = ImageClassifier(recipe, budget=1).fit(train)
-    assert model.classes_.tolist() == sorted(COLORS)
-    assert model.score(test) == 1.0
-
-
-def test_folder_paths_and_arrays_give_the_same_model(photos):
-    folder = ImageFolder(photos)
-    arrays = [read_image(path) for path in folder.paths]
-    expected = ImageClassifier("fast").fit(str(photos)).decision_function(folder)
-    for images in folder.paths, [Path(path).read_bytes() for path in folder.paths]:
-        model = ImageClassifier("fast").fit(images, folder.labels)
-        np.testing.assert_array_equal(model.decision_function(images), expected)
-    from_arrays = ImageClassifier("tiny").fit(arrays, folder.labels).decision_function(arrays)
-    expected = ImageClassifier("tiny").fit(folder).decision_function(folder)
-    np.testing.assert_array_equal(from_arrays, expected)
 
 
 def test_many_images_are_decided_in_parts(photos, monkeypatch):
@@ -71,13 +48,14 @@ def test_one_class_is_refused_with_a_sentence(photos):
         path.write_bytes(b"no image")
     model = ImageClassifier("tiny").fit(photos, warn=False)
     assert model.classes_.tolist() == ["sand", "sea"]  # no image of the third can be read
-    shutil.rmtree(photos / "sand")
+    for path in (photos / "sand").iterdir():
+        path.write_bytes(b"no image")
     with pytest.raises(FolderError, match="found only class 'sea'; at least two classes"):
         ImageClassifier("tiny").fit(photos)
-    shutil.rmtree(photos / "wood")
-    for recipe in "tiny", "auto":
-        with pytest.raises(FolderError, match="found only class 'sea'; at least two classes"):
-            ImageClassifier(recipe).fit(photos)
+    for name in "sand", "wood":
+        shutil.rmtree(photos / name)
+    with pytest.raises(FolderError, match="found only class 'sea'; at least two classes"):
+        ImageClassifier("auto").fit(photos)
 
 
 def test_given_splits_are_respected(photos, tmp_path):

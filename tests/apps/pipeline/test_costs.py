@@ -56,6 +56,11 @@ def test_compare_is_refused_before_training(photos, monkeypatch):
         compare(photos, ["tiny", "fast"], folds=3)
 
 
+class Listener(Silent):
+    def status(self, line):
+        self.line = line
+
+
 def test_the_sentence_names_recipe_images_memory_and_remedy(monkeypatch):
     monkeypatch.setattr(costs, "FEW", 3)
     monkeypatch.setattr(costs, "free_memory", lambda: 16_000_000_000)
@@ -63,7 +68,11 @@ def test_the_sentence_names_recipe_images_memory_and_remedy(monkeypatch):
     sentence = "fisher: 10 images need about 31 GB of memory, and 16 GB are free; use --memory 4GB"
     with pytest.raises(FolderError, match=sentence):
         check_training(RECIPES["fisher"], some_data(10))
-    check_training(RECIPES["fisher"], some_data(4))
+    monkeypatch.setattr(costs, "MANY", 4)
+    listener = Listener()
+    check_training(RECIPES["fisher"], some_data(4), progress=listener)
+    assert listener.line.startswith("fisher: 4 images need about 13 GB and")
+    assert listener.line.endswith("on two idle cores")
 
 
 def test_rows_on_disk_need_only_the_memory_that_they_may_take(monkeypatch):
@@ -91,17 +100,3 @@ def test_costs_grow_with_images_sizes_views_and_channels():
         assert cost_of(recipe, few) < cost_of(recipe, many), name
         assert cost_of(recipe, few) < cost_of(recipe, large), name
     assert cost_of(RECIPES["tiny"], few) < cost_of(RECIPES["rich-words"], few)
-
-
-def test_the_estimate_of_many_images_is_shown(monkeypatch):
-    seen = []
-
-    class Listener(Silent):
-        def status(self, line):
-            seen.append(line)
-
-    monkeypatch.setattr(costs, "FEW", 3)
-    monkeypatch.setattr(costs, "MANY", 10)
-    check_training(RECIPES["tiny"], some_data(10), progress=Listener())
-    assert seen[0].startswith("tiny: 10 images need about 0.6 GB and")
-    assert seen[0].endswith("on two idle cores")

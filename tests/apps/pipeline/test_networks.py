@@ -31,14 +31,14 @@ def no_trial(monkeypatch):
     monkeypatch.setattr(onnx_features, "check_runs", lambda *settings: None)
 
 
-def write_network(path):
+def write_network(path, maps="maps"):
     """Write a network that gives signed means of colours, and the pixels as maps."""
     nodes = [
         helper.make_node("GlobalAveragePool", ["pixels"], ["pooled"]),
         helper.make_node("Flatten", ["pooled"], ["embedding"]),
-        helper.make_node("AveragePool", ["pixels"], ["maps"], kernel_shape=[4, 4], strides=[4, 4]),
+        helper.make_node("AveragePool", ["pixels"], [maps], kernel_shape=[4, 4], strides=[4, 4]),
     ]
-    shapes = {"embedding": ("n", 3), "maps": ("n", 3, 4, 4)}
+    shapes = {"embedding": ("n", 3), maps: ("n", 3, 4, 4)}
     graph = helper.make_graph(
         nodes,
         "colours",
@@ -47,7 +47,7 @@ def write_network(path):
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     save(model, path)
     return path
 
@@ -87,11 +87,17 @@ def test_a_model_with_a_network_learns_is_saved_and_finds_it_again(kind, network
     recipe = replace(recipe_of(network, output, **options), classifier=classifier)
     model = ImageClassifier(recipe).fit(*images)
     assert model.score(*images) > 0.9
+    assert model.recipe_.channels[0].params["sha256"] == read_network(str(network))[2]
     model.save(network.parent / "m.vw")
     again = load(network.parent / "m.vw")
     scores = model.decision_function(images[0])
     np.testing.assert_allclose(again.decision_function(images[0]), scores, atol=1e-5)
     assert "nets" not in (network.parent / "m.vw").read_bytes().decode("latin-1")
+    if output == "maps":
+        found = model.explain(images[0][0])
+        assert found.exact
+        for label, score, offset in zip(found.classes, found.scores, found.offsets):
+            assert abs(found.heat_map(label).sum(dtype=float) + offset - score) < 1e-5
 
 
 def test_a_network_elsewhere_is_given_and_another_one_is_refused(
@@ -111,22 +117,6 @@ def test_a_network_elsewhere_is_given_and_another_one_is_refused(
         file.write(b"\x0a\x00")  # an empty field: the same network, another file
     with pytest.raises(ModelFileError, match="is another one"):
         load(tmp_path / "m.vw")
-
-
-def test_the_recipe_keeps_the_sha256(network, images):
-    recipe = linear_recipe(network)
-    model = ImageClassifier(recipe).fit(*images)
-    assert model.recipe_.channels[0].params["sha256"] == read_network(str(network))[2]
-
-
-def test_the_heat_map_of_words_of_patches_sums_to_the_score(network, images):
-    options, classifier, output = KINDS["words of patches"]
-    recipe = replace(recipe_of(network, output, **options), classifier=classifier)
-    model = ImageClassifier(recipe).fit(*images)
-    found = model.explain(images[0][0])
-    assert found.exact
-    for label, score, offset in zip(found.classes, found.scores, found.offsets):
-        assert abs(found.heat_map(label).sum(dtype=float) + offset - score) < 1e-5
 
 
 def test_words_of_signed_patches_are_learned_by_plain_kmeans(network):
@@ -192,12 +182,6 @@ def test_an_embedded_network_that_was_exchanged_is_refused(network, images, tmp_
         load(tmp_path / "evil.vw")
 
 
-def test_only_a_recipe_with_a_network_can_embed_one(folder, tmp_path, capsys):
-    command = ["train", str(folder), "-o", str(tmp_path / "m.vw"), "--recipe", "tiny"]
-    assert main([*command, "--embed-network"]) == 2
-    assert "no channel of the recipe is a network" in capsys.readouterr().err
-
-
 def test_a_network_with_weights_in_other_files_is_not_embedded(network, monkeypatch):
     monkeypatch.setattr(onnx_features, "read_network", lambda path: (b"", ["weights"], "0" * 64))
     with pytest.raises(RecipeError, match="in files of their own and can't be embedded"):
@@ -220,13 +204,15 @@ def test_what_a_network_costs_depends_on_its_file_alone(network):
 
 
 def test_the_command_lets_auto_search_with_a_network(network, folder, tmp_path, capsys):
+    command = ["train", str(folder), "-o", str(tmp_path / "m.vw")]
     feature = f"onnx:{network}(mean=0.5, std=0.5)"
-    command = ["train", str(folder), "-o", str(tmp_path / "m.vw"), "--recipe", "auto"]
-    assert main([*command, "--feature", feature, "--budget", "0.001s", "--no-cache"]) == 0
+    auto = [*command, "--recipe", "auto", "--feature"]
+    assert main([*auto, feature, "--budget", "0.001s", "--no-cache"]) == 0
     assert "colours" in capsys.readouterr().err  # given channels are tried whatever they cost
-    feature = f"onnx:{network}(output='maps', mean=0.5, std=0.5)"
-    assert main([*command, "--feature", feature]) == 2
+    assert main([*auto, f"onnx:{network}(output='maps', mean=0.5, std=0.5)"]) == 2
     assert "one vector an image" in capsys.readouterr().err
+    assert main([*command, "--recipe", "tiny", "--embed-network"]) == 2
+    assert "no channel of the recipe is a network" in capsys.readouterr().err
 
 
 class Brightness:

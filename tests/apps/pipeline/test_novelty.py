@@ -34,11 +34,8 @@ def test_low_scores_and_far_neighbours_are_strange_and_keep_their_order(known):
     assert novelty.of(usual, far)[0] > 0.99
     values = novelty.of(np.tile(usual, (5, 1)), np.array([2.0, 3, 4, 6, 9]))
     assert (np.diff(values) > 0).all()
-
-
-def test_a_near_neighbour_does_not_make_up_for_low_scores(known):
-    unsure = np.array([[-0.2, -1, -1]] * 2)
-    usual, closest = Novelty.fit(*known).of(unsure, np.array([1.0, -5.0]))
+    doubtful = np.array([[-0.2, -1, -1]] * 2)  # a near neighbour does not make up for low scores
+    usual, closest = novelty.of(doubtful, np.array([1.0, -5.0]))
     assert closest == pytest.approx(usual, abs=0.01)
 
 
@@ -72,27 +69,15 @@ def test_the_state_gives_the_same_novelty_and_forged_ones_are_refused(known, rng
     np.testing.assert_array_equal(
         restored.appearance.distances(statistics), learned.distances(statistics)
     )
-    for name, wrong in (
-        ("known", np.zeros(0)),
-        ("known", np.zeros((2, 2))),
-        ("known", state["known"][::-1]),
-        ("known", np.full(3, np.nan)),
-        ("medians", state["medians"][:2]),
-        ("spreads", np.zeros(3)),
-        ("spreads", -state["spreads"]),
-        ("spreads", np.ones((3, 1))),
-        ("root", state["root"][:, :4]),
-        ("root", np.full_like(state["root"], np.nan)),
-        ("examples", state["examples"][:0]),
-        ("examples", state["examples"][:, :4]),
-        ("examples", np.full_like(state["examples"], np.inf)),
-    ):
+    for wrong in ({"known": state["known"][::-1]}, {"examples": state["examples"][:, :4]}):
         with pytest.raises(ValueError, match=r"fit together|out of range|statistics|finite"):
-            Novelty.from_state({**state, name: wrong})
+            Novelty.from_state({**state, **wrong})
 
 
 def test_images_held_out_with_most_of_their_class_hardly_raise_the_threshold(known, rng):
     scores, distances = known
+    alike = Novelty.fit(scores, distances, trust=np.full(300, 0.64))
+    np.testing.assert_allclose(alike.known, Novelty.fit(scores, distances).known, atol=1e-12)
     lost = np.arange(300) < 45  # their class was not there to learn from
     scores[lost] = rng.normal(-1, 0.3, (45, 3))
     new = drawn(rng, 4000)
@@ -100,9 +85,3 @@ def test_images_held_out_with_most_of_their_class_hardly_raise_the_threshold(kno
     trusted = Novelty.fit(scores, distances, trust=np.where(lost, 0.01, 1.0)).of(*new)
     assert (misled > 0.95).mean() < 0.01
     assert 0.03 < (trusted > 0.95).mean() < 0.07
-
-
-def test_images_that_count_the_same_are_described_by_their_own_values(known):
-    plain, alike = Novelty.fit(*known), Novelty.fit(*known, trust=np.full(300, 0.64))
-    np.testing.assert_allclose(alike.known, plain.known, atol=1e-12)
-    assert len(plain.known) == 300

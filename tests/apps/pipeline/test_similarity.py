@@ -11,9 +11,8 @@ from visualwords.apps.pipeline.similarity import Gallery, Signer, held_out_dista
 from visualwords.folders import ImageFolder
 
 
-def test_a_training_image_is_most_similar_to_itself(photos):
-    model = ImageClassifier("fast").fit(photos)
-    folder = ImageFolder(photos)
+def test_a_training_image_is_most_similar_to_itself_and_a_new_one_to_its_kind(photos, rng):
+    model, folder = ImageClassifier("fast").fit(photos), ImageFolder(photos)
     for answers, path, label in zip(model.similar(folder, 3), folder.paths, folder.labels):
         (name, of, similarity), *others = answers
         assert path.endswith(name)
@@ -21,19 +20,11 @@ def test_a_training_image_is_most_similar_to_itself(photos):
         assert similarity == pytest.approx(1, abs=1e-3)
         assert all(other[2] <= similarity for other in others)
         assert len(others) == 2
-
-
-def test_the_nearest_images_of_a_new_one_are_of_its_kind(photos, rng):
-    model = ImageClassifier("tiny").fit(photos)
     for label, color in COLORS.items():
-        answers = model.similar(noisy(color, rng), k=4)
-        assert {of for _, of, _ in answers} == {label}
-
-
-def test_training_images_can_be_forgotten(photos):
+        assert {of for _, of, _ in model.similar(noisy(color, rng), k=4)} == {label}
     model = ImageClassifier("tiny", keep_training=False).fit(photos)
     with pytest.raises(ValueError, match="train with keep_training=True"):
-        model.similar(ImageFolder(photos).paths[0])
+        model.similar(folder.paths[0])
 
 
 def test_sketches_keep_the_products_of_rows(rng):
@@ -89,15 +80,8 @@ def test_forged_galleries_are_refused(photos):
     assert restored.thumbnails == gallery.thumbnails
     picture = np.frombuffer(restored.thumbnails[5], np.uint8)
     assert cv2.imdecode(picture, cv2.IMREAD_COLOR).shape == (48, 64, 3)
-    for name, wrong in (
-        ("names", state["names"][:3]),
-        ("signatures", state["signatures"][:-1]),
-        ("signatures", state["signatures"][:, :-1]),
-        ("lengths", -state["lengths"]),
-        ("lengths", state["lengths"][:-1]),
-        ("thumbnail_ends", state["thumbnail_ends"][:-1]),
-    ):
+    for wrong in ({"names": state["names"][:3]}, {"lengths": -state["lengths"]}):
         with pytest.raises(ValueError, match="the gallery's names"):
-            Gallery.from_state({**state, name: wrong}, gallery.labels)
+            Gallery.from_state({**state, **wrong}, gallery.labels)
     with pytest.raises(ValueError, match="the gallery's names"):
         Gallery.from_state(state, gallery.labels[:-1])

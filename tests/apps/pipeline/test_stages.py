@@ -18,7 +18,6 @@ from visualwords.apps.pipeline.similarity import make_thumbnails
 from visualwords.apps.pipeline.stages import (
     Environment,
     chosen_images,
-    each_image,
     encode,
     learn,
     sample,
@@ -26,7 +25,7 @@ from visualwords.apps.pipeline.stages import (
 from visualwords.apps.pipeline.view import View
 from visualwords.cache import open_cache
 from visualwords.codebook import FisherVectors, KMeansCodebook
-from visualwords.errors import FolderError, Skipped
+from visualwords.errors import FolderError
 from visualwords.features import ColorHistogram
 from visualwords.features.local_features import LocalFeatureSets
 from visualwords.folders import ImageFolder
@@ -57,21 +56,17 @@ def test_each_image_gives_the_same_for_any_number_of_jobs_and_names_what_is_left
     (photos / "sand" / "3.png").write_bytes(b"no image")
     (photos / "sea" / "5.png").write_bytes(b"")
     data, env = Dataset.of(photos), Environment(n_jobs=n_jobs)
-    steps = [stages._encode_step(ChannelEncoder(COLOR, 0), VIEW, False)]
-    found = list(each_image(steps, data, env, "looking"))
-    left_out = {one.source: str(one) for one in found if isinstance(one, Skipped)}
-    assert [name.removeprefix(str(photos)) for name in left_out] == ["/sand/3.png", "/sea/5.png"]
-    assert "the file is empty" in left_out[str(photos / "sea" / "5.png")]
-    for content, one in zip(data.contents, found):
-        if not isinstance(one, Skipped):
-            expected = ChannelEncoder(COLOR, 0).encode(opened(content.source).features(COLOR, VIEW))
-            np.testing.assert_array_equal(one[0], expected)
     encoded = made(BOTH, data, env)
-    assert [one.source for one in encoded.skipped] == list(left_out)
-    kept = made(BOTH, data.part(encoded.kept))
-    np.testing.assert_array_equal(encoded.rows, kept.rows)
+    left_out = {one.source.removeprefix(str(photos)): str(one) for one in encoded.skipped}
+    assert list(left_out) == ["/sand/3.png", "/sea/5.png"]
+    assert "the file is empty" in left_out["/sea/5.png"]
+    kept = data.part(encoded.kept)
+    np.testing.assert_array_equal(encoded.rows, made(BOTH, kept).rows)
+    for content, row in zip(kept.contents, encoded.rows):
+        expected = ChannelEncoder(COLOR, 0).encode(opened(content.source).features(COLOR, VIEW))
+        np.testing.assert_array_equal(row[-8:], weighted(expected, 2.0))
     pictures = make_thumbnails(data, env)
-    assert [not one for one in pictures] == [isinstance(one, Skipped) for one in found]
+    assert [bool(one) for one in pictures] == [k in encoded.kept for k in range(len(data))]
 
 
 def test_a_sample_depends_on_the_content_of_each_image_alone(photos, monkeypatch):
@@ -91,16 +86,6 @@ def test_images_to_sample_from_are_equal_shares_of_the_classes():
     chosen = chosen_images(codes, seed=0, n_images=10)
     assert np.bincount(codes[chosen]).tolist() == [2, 4, 4]
     assert (np.diff(chosen) > 0).all()
-
-
-def test_what_is_learned_depends_on_neither_jobs_nor_weights(photos):
-    data = Dataset.of(photos)
-    one = learn([FISHER], data, VIEW, Environment(n_jobs=1), 0)[0]
-    heavier = replace(FISHER, weight=3.0)
-    other = learn([heavier], data, VIEW, Environment(n_jobs=3), 0)[0]
-    assert other.channel == heavier
-    assert one.fingerprint() == other.fingerprint()
-    assert one.fingerprint() != learn([FISHER], data, VIEW, Environment(), 1)[0].fingerprint()
 
 
 def refuse(*_, **__):
@@ -126,20 +111,28 @@ def test_codebooks_and_rows_are_read_from_the_cache_and_damaged_entries_made_aga
     np.testing.assert_array_equal(fresh, cold)
 
 
-def test_other_images_sizes_seeds_and_settings_are_other_entries(photos, tmp_path):
-    data, env = Dataset.of(photos), Environment(open_cache(tmp_path))
+def test_what_is_learned_depends_on_images_view_seed_and_settings_but_not_on_jobs_or_weight(
+    photos, tmp_path
+):
+    data, channel = Dataset.of(photos), WORDS.channels[0]
     cases = [
-        (WORDS.channels[0], data, VIEW, 0),
-        (WORDS.channels[0], data, VIEW, 1),
-        (WORDS.channels[0], data, View(50), 0),
-        (WORDS.channels[0], data.part(range(3, 24)), VIEW, 0),
-        (replace(WORDS.channels[0], words=Words("hik", 9)), data, VIEW, 0),
-        (replace(WORDS.channels[0], params={"step": 7}), data, VIEW, 0),
+        (channel, data, VIEW, 0),
+        (channel, data, VIEW, 1),
+        (channel, data, View(50), 0),
+        (channel, data.part(range(3, 24)), VIEW, 0),
+        (replace(channel, words=Words("hik", 9)), data, VIEW, 0),
+        (replace(channel, params={"step": 7}), data, VIEW, 0),
     ]
-    for channel, images, view, seed in cases * 2:
-        known = learn([channel], images, view, env, seed)[0]
-        fresh = learn([channel], images, view, Environment(), seed)[0]
-        assert known.fingerprint() == fresh.fingerprint()
+    found = set()
+    for channel, images, view, seed in cases * 2:  # read from the cache the second time
+        env = Environment(open_cache(tmp_path))
+        known = learn([channel], images, view, env, seed)[0].fingerprint()
+        heavier = replace(channel, weight=3.0)
+        fresh = learn([heavier], images, view, Environment(n_jobs=3), seed)[0]
+        assert fresh.channel == heavier
+        assert known == fresh.fingerprint()
+        found.add(known)
+    assert len(found) == len(cases)
 
 
 def test_rows_are_bytes_that_keep_the_products_of_fisher_vectors(photos):
@@ -173,11 +166,11 @@ def test_weights_multiply_the_bytes_of_their_channel(photos):
 
 def test_channels_may_take_square_roots_of_counts(photos):
     channel = Channel("Centrist", {"layout": "dense"}, fisher=Fisher(4, 5, 1, None, root=True))
-    model = ImageClassifier(Recipe("r", "", (channel,), classifier=LINEAR)).fit(photos)
-    found = opened(ImageFolder(photos).paths[0]).features(channel, VIEW)
-    roots = model.encoders_[0].prepared(LocalFeatureSets.concatenate([found])).descriptors
+    data = Dataset.of(photos)
+    (encoder,) = learn([channel], data, VIEW, Environment(), 0)
+    found = opened(data.names[0]).features(channel, VIEW)
+    roots = encoder.prepared(LocalFeatureSets.concatenate([found])).descriptors
     np.testing.assert_allclose(roots, np.sqrt(found.descriptors.astype(float)), rtol=1e-6)
-    assert model.score(photos) == 1.0
 
 
 def test_scales_are_learned_from_the_images_that_were_asked_for(photos):
