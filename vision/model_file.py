@@ -15,7 +15,9 @@ import math
 import os
 import re
 import zipfile
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -37,6 +39,11 @@ DTYPES = frozenset(np.dtype(kind).str for kind in NUMBERS.split())
 TEXT = re.compile(r"<U[1-9][0-9]{0,3}")  # words of a fixed width
 
 State = dict[str, np.ndarray]  # what a part of a model has learned, by name
+IMAGE_CLASSIFIER = "image-classifier"
+OBJECT_DETECTOR = "object-detector"
+SHIPPED = "pedestrian"
+
+Model = TypeVar("Model")
 
 
 def write_model(
@@ -268,3 +275,24 @@ def unpacked(data: np.ndarray) -> State:
     """Return the named arrays that `packed` was given."""
     with np.load(io.BytesIO(data.tobytes()), allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+def model_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The path of a model file; "pedestrian" is that of the bundled detector."""
+    if path == SHIPPED:
+        return str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
+    return path
+
+
+def restored(path: str | os.PathLike[str], restore: Callable[[], Model]) -> Model:
+    """What ``restore()`` makes of a model file; whatever goes wrong is told in a sentence."""
+    try:
+        return restore()
+    except ModelFileError as problem:
+        raise ModelFileError(f"{os.fspath(path)}: {problem}") from None
+    except Exception as problem:  # a manifest by another hand can be wrong in any way
+        reason = " ".join(str(problem).split())
+        raise ModelFileError(
+            f"{os.fspath(path)}: the manifest does not describe a model "
+            f"({type(problem).__name__}: {reason})"
+        ) from None

@@ -26,9 +26,8 @@ class Info(Work):
 
     def run(self) -> int:
         """Print the manifest."""
-        from visualwords.apps.pipeline.loading import model_path
         from visualwords.errors import ModelFileError
-        from visualwords.model_file import read_manifest
+        from visualwords.model_file import model_path, read_manifest
 
         path = model_path(self.model)
         manifest = read_manifest(path)

@@ -12,12 +12,6 @@ import numpy as np
 import visualwords
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.encoder import ChannelEncoder
-from visualwords.apps.pipeline.loading import (
-    IMAGE_CLASSIFIER,
-    OBJECT_DETECTOR,
-    model_path,
-    restored,
-)
 from visualwords.apps.pipeline.networks import find_networks, read_networks, with_names_only
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipe import Recipe
@@ -27,7 +21,16 @@ from visualwords.apps.pipeline.table_bytes import packed_state, unpacked_state
 from visualwords.classifiers.calibration import SoftmaxCalibration
 from visualwords.errors import ModelFileError, RecipeError
 from visualwords.features.registry import find_extractor
-from visualwords.model_file import part_of, prefixed, read_model, write_model
+from visualwords.model_file import (
+    IMAGE_CLASSIFIER,
+    OBJECT_DETECTOR,
+    model_path,
+    part_of,
+    prefixed,
+    read_model,
+    restored,
+    write_model,
+)
 
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
 GOLDEN_TOLERANCE = 1e-4  # other processors and libraries round differently
