@@ -6,9 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.quantizer import Quantizer, value_limits
@@ -31,7 +28,7 @@ from visualwords.classifiers.tables.level_tables import (
     learn_layout,
     levels_in_file,
 )
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import check_choices, check_fitted, checked_rows, validate_data
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_on_workers, with_one_library_thread
 
@@ -53,7 +50,7 @@ _CHOICES = {
 _LARGEST_BYTE = 255  # the highest level that blocks can keep
 
 
-class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
+class ICDClassifier(one_vs_rest.ScoringClassifier):
     """Support vector machine with the histogram intersection kernel ([Wu10]).
 
     Minimises, for every class against the rest, ``½ wᵀw + C Σ ξ(w; B(x_i), y_i)``, where B(x) is
@@ -206,6 +203,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             values, n_iter, violation = solve_on_workers(SOLVERS[self.solver_], problem)
         self._keep(problem.layout, values, n_iter, violation)
         if self.probability:
+            from sklearn.base import clone
+
             plain = clone(self).set_params(probability=False)
             self.calibration_ = calibration.calibrate(plain, X, y, sample_weight)
         return self
@@ -247,8 +246,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        check_fitted(self)
+        X = checked_rows(self, X)
         levels = self.quantizer_.levels_of(X)
         scores = level_tables.table_scores(levels, self.layout_, self.table_values_, self.n_jobs)
         return scores[:, 0] if self.classes_.size == 2 else scores
@@ -264,8 +263,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         -------
         (n_features, n_classes) float32, or (n_features, 1) for two classes
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        check_fitted(self)
+        X = checked_rows(self, X)
         levels = self.quantizer_.levels_of(X)
         row = (levels.toarray() if sparse.issparse(levels) else levels)[0].astype(np.int64)
         below, above, share = level_tables.cells_around(row, np.arange(row.size), self.layout_)
@@ -275,7 +274,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @property
     def tables_(self) -> np.ndarray:
         """The tables as a full array; made on every access from the compact form."""
-        check_is_fitted(self)
+        check_fitted(self)
         return level_tables.expand_tables(
             self.layout_, self.table_values_, self.quantizer_.n_levels_
         )
@@ -288,7 +287,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         dict of str to ndarray
             For :meth:`set_state` of a classifier with the same parameters.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         state = {
             "classes": one_vs_rest.storable(self.classes_),
             "table_levels": self.layout_.heights,
@@ -358,6 +357,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     ) -> LevelProblem:
         seed = None
         if self.order == "random":
+            from sklearn.utils import check_random_state
+
             seed = int(check_random_state(self.random_state).randint(2**31))
         n_classes = self.classes_.size
         both = n_classes == 2 and self.multi_class == "ovr"

@@ -7,15 +7,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn import config_context
-from sklearn.base import BaseEstimator
-from sklearn.svm import SVC
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.kernels import KERNELS, intersection, pyramid_match
@@ -23,7 +14,12 @@ from visualwords.classifiers.kernels.rows import DAMAGED, pack_rows, unpack_rows
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.compiled import take
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import (
+    check_choices,
+    check_fitted,
+    checked_rows,
+    validate_data,
+)
 from visualwords.model_file import State, part_of, prefixed
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
@@ -45,7 +41,7 @@ class KernelMachines(NamedTuple):
     n_iter: int
 
 
-class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
+class KernelSVC(one_vs_rest.ScoringClassifier):
     """Kernel SVM with an intercept: minimise ½‖w‖² + Σ C_i max(0, 1 − y_i f(x_i)).
 
     LIBSVM solves it on the Gram matrix of the training samples (8 n² bytes).
@@ -203,7 +199,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         ----------
         X : like that of ``fit``; with ``kernel="precomputed"`` K(x, training sample), (n, n_train)
         """
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._check(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         step = max(1, ENTRIES_AT_A_TIME // max(1, self.support_.size))
@@ -223,7 +219,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         dict of str to ndarray
             For :meth:`set_state` of a classifier with the same parameters.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         given = self.kernel_params or {}
         widths = {k: v for k, v in self.kernel_params_.items() if v != given.get(k)}
         state = {
@@ -367,11 +363,13 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
                 self.side_: int = X.side
             if not y:
                 return X
+            from sklearn.utils.validation import check_consistent_length, column_or_1d
+
             labels = column_or_1d(y[0], warn=True)
             check_consistent_length(X, labels)
             return X, labels
         if not y:
-            X = validate_data(self, X, accept_sparse="csr", reset=False)
+            X = checked_rows(self, X)
             self._refuse_negative(X)
             return X
         X, labels = validate_data(self, X, y[0], accept_sparse="csr")
@@ -444,6 +442,9 @@ def solve(
         kept = np.flatnonzero(cost)
         machines = solve(gram[np.ix_(kept, kept)], codes[kept], cost[kept], tol, max_iter)
         return machines._replace(support=kept[machines.support])
+    from sklearn import config_context
+    from sklearn.svm import SVC
+
     svc = SVC(C=1.0, kernel="precomputed", tol=tol, max_iter=max_iter)
     with config_context(assume_finite=True):
         svc.fit(gram, codes, sample_weight=cost)

@@ -1,18 +1,13 @@
 """What every one-vs-rest classifier here shares: signs, costs, and labels from scores."""
 
 import warnings
+from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_non_negative
 
+from visualwords.estimator import Classifier, check_non_negative
 from visualwords.parallel import n_workers
 
 if TYPE_CHECKING:
@@ -24,7 +19,7 @@ ClassWeight = dict[Any, float] | str | None
 LINEAR_LOSSES = ("squared_hinge", "squared_error")
 
 
-class ScoreMixin(ClassifierMixin):
+class ScoringClassifier(Classifier):
     """Labels and probabilities of a classifier with ``decision_function`` and ``classes_``."""
 
     classes_: np.ndarray
@@ -39,15 +34,22 @@ class ScoreMixin(ClassifierMixin):
         tags.input_tags.sparse = True
         return tags
 
-    @available_if(lambda self: getattr(self, "probability", False))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities, (n_samples, n_classes); needs ``probability=True``."""
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """What returns probabilities, (n_samples, n_classes); needs ``probability=True``."""
+        if not getattr(self, "probability", False):
+            raise AttributeError(f"{self} has no probabilities; set probability=True and fit it")
+        return self._probabilities
+
+    def _probabilities(self, X: Any) -> np.ndarray:
         return self.calibration_.probabilities(self.decision_function(X))
 
 
 def warn_unless_converged(violation: float, tol: float, max_iter: int) -> None:
     """Warn where a training ended before its violation was small."""
     if violation > tol:
+        from sklearn.exceptions import ConvergenceWarning
+
         warnings.warn(
             f"after max_iter={max_iter} passes the projected gradients still differ by "
             f"{violation:.3g} (tol={tol}); raise max_iter or tol",
@@ -70,6 +72,8 @@ def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     >>> classes.tolist(), codes.tolist()
     (['cat', 'dog'], [1, 0, 1])
     """
+    from sklearn.utils.multiclass import check_classification_targets
+
     y = np.asarray(y)
     check_classification_targets(y)  # refuses fractions, warns where nearly all are different
     classes, codes = np.unique(y, return_inverse=True)
@@ -98,6 +102,8 @@ def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
     >>> check_sample_weight([1, 2], np.eye(2))
     array([1., 2.])
     """
+    from sklearn.utils import check_array, check_consistent_length
+
     if isinstance(weight, Real):
         weight = np.full(X.shape[0], weight)
     weight = check_array(weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
@@ -165,6 +171,8 @@ def sample_costs(
     if sample_weight is not None:
         cost *= sample_weight
     if class_weight is not None:
+        from sklearn.utils.class_weight import compute_class_weight
+
         by_class = compute_class_weight(
             class_weight, classes=classes, y=classes[codes], sample_weight=sample_weight
         )

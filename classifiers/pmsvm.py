@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.kernels.expansions import (
@@ -19,7 +17,7 @@ from visualwords.classifiers.kernels.expansions import (
 from visualwords.classifiers.solvers import low_rank
 from visualwords.classifiers.tables import level_pairs
 from visualwords.classifiers.tables.level_pairs import LevelRows, LevelScale
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import check_choices, check_fitted, checked_rows, validate_data
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
@@ -33,7 +31,7 @@ _CHOICES = {
 }
 
 
-class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
+class PmSVMClassifier(one_vs_rest.ScoringClassifier):
     """Support vector machine with the power mean or another additive kernel ([Yang12]).
 
     Minimises, for every class against the rest, the dual of the hinge-loss SVM without bias
@@ -210,8 +208,8 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
-        check_is_fitted(self)
-        X = level_pairs.canonical(self._check(X))
+        check_fitted(self)
+        X = level_pairs.canonical(checked_rows(self, X, _FLOATS))
         grouped = low_rank.group_weights(self.weights_)
 
         def score(start: int) -> np.ndarray:
@@ -233,8 +231,8 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         -------
         (n_features, n_classes) float32, or (n_features, 1) for two classes
         """
-        check_is_fitted(self)
-        X = level_pairs.canonical(self._check(X))
+        check_fitted(self)
+        X = level_pairs.canonical(checked_rows(self, X, _FLOATS))
         rows, score, _ = self._tables.read(X)
         added = np.zeros((X.shape[1], len(self.weights_)), np.float32)
         columns = rows.columns.astype(np.int64)
@@ -244,13 +242,13 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @property
     def score_table_(self) -> np.ndarray:
         """The vectors of the levels, (levels, rank)."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self._tables.score
 
     @property
     def tables_(self) -> np.ndarray:
         """What every feature adds at every level, (n_problems, n_features, levels)."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self.weights_ @ self.score_table_.T
 
     def get_state(self) -> dict[str, np.ndarray]:
@@ -261,7 +259,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         dict of str to ndarray
             For :meth:`set_state` of a classifier with the same parameters.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         state = {
             "classes": one_vs_rest.storable(self.classes_),
             "weights": self.weights_,
@@ -279,9 +277,6 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self._tables = tables_from_state(state, self.get_params(deep=False))
         calibration.restore_calibration(self, state)
         return self
-
-    def _check(self, X: Any) -> Any:
-        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
 
     def _check_parameters(self) -> None:
         check_choices(self, **_CHOICES)

@@ -6,12 +6,16 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers.one_vs_rest import check_sample_weight
 from visualwords.compiled import as_compiled, njit
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import (
+    Transformer,
+    check_choices,
+    check_fitted,
+    checked_rows,
+    validate_data,
+)
 
 _COLUMNS = 8  # their edges stay in the caches while all rows pass
 
@@ -23,7 +27,7 @@ _COLUMNS_AT_A_TIME = 8
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
-class Quantizer(TransformerMixin, BaseEstimator):
+class Quantizer(Transformer):
     """Map feature values to integer levels 0 … v̄ ([Wu10], Eq. 13, and two alternatives).
 
     ``v → ⌊v̄ (v − v_min) / (v_max − v_min)⌋``, clipped to [0, v̄]
@@ -138,8 +142,8 @@ class Quantizer(TransformerMixin, BaseEstimator):
             uint8, or uint16 where there are more than 256 levels. A CSR matrix stays one if its
             zeros are level 0 (always so without negative training values).
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        check_fitted(self)
+        X = checked_rows(self, X)
         return self.levels_of(X)
 
     def levels_of(self, X: Rows) -> Rows:
@@ -164,7 +168,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         return {
             "strategy": np.array(self.strategy),
             "n_features": np.array(self.n_features_in_),

@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
 
-from visualwords.codebook.codebook import as_sets, has_learned
+from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.spatial_pyramid import (
     NORMS,
     SCOPES,
@@ -15,11 +13,10 @@ from visualwords.codebook.spatial_pyramid import (
     as_pyramid,
     normalize,
 )
+from visualwords.estimator import TakesObjects, Transformer, check_choices, is_fitted
 from visualwords.features.local_features import (
     LocalFeatures,
     LocalFeatureSets,
-    TakesObjects,
-    check_choices,
 )
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
@@ -28,7 +25,7 @@ from visualwords.progress import Progress
 _CELLS = 1 << 22  # numbers of dense histograms made at a time
 
 
-class BagOfWords(TransformerMixin, TakesObjects):
+class BagOfWords(Transformer, TakesObjects):
     """Count the visual words of images in the windows of a pyramid.
 
     Column ``w n_words + k`` counts the patches of word k in window w.
@@ -98,9 +95,11 @@ class BagOfWords(TransformerMixin, TakesObjects):
         """
         self._check_parameters()
         sets = X if isinstance(X, np.ndarray) else as_sets(X)
-        if has_learned(self.codebook):
+        if is_fitted(self.codebook):
             self.codebook_ = self.codebook
         else:
+            from sklearn.base import clone
+
             self.codebook_ = clone(self.codebook).fit(sets, y, progress=progress)
         return self
 
@@ -182,7 +181,8 @@ class BagOfWords(TransformerMixin, TakesObjects):
 
     def set_state(self, state: dict[str, np.ndarray]) -> "BagOfWords":
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
-        self.codebook_ = clone(self.codebook).set_state(part_of("codebook_", state))
+        unfitted = type(self.codebook)(**self.codebook.get_params(deep=False))
+        self.codebook_ = unfitted.set_state(part_of("codebook_", state))
         return self
 
     @property
@@ -193,7 +193,9 @@ class BagOfWords(TransformerMixin, TakesObjects):
     def _words_in_use(self) -> Any:
         if hasattr(self, "codebook_"):
             return self.codebook_
-        if not has_learned(self.codebook):
+        if not is_fitted(self.codebook):
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError("the codebook has not learned; call fit of the BagOfWords first")
         return self.codebook
 

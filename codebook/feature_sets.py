@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from sklearn.base import TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._pyramid_match import project_rows
 from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.projection import Projection
+from visualwords.estimator import TakesObjects, Transformer, check_fitted
 from visualwords.features.local_features import (
     LocalFeatures,
     LocalFeatureSets,
-    TakesObjects,
     ragged_rows,
 )
 from visualwords.parallel import with_one_library_thread
@@ -155,7 +152,7 @@ def _as_points(array: Any, index: int) -> np.ndarray:
     return np.clip(points, -FARTHEST, FARTHEST).astype(np.int32)
 
 
-class FeatureSetEncoder(TransformerMixin, TakesObjects):
+class FeatureSetEncoder(Transformer, TakesObjects):
     """Reduce descriptors by principal components, append positions, and round to a grid.
 
     A descriptor x becomes ⌊s (Pᵀ(x − mean) − lowest)⌋, where the columns of P are the leading
@@ -243,6 +240,8 @@ class FeatureSetEncoder(TransformerMixin, TakesObjects):
         if not len(descriptors):
             raise ValueError("no image has a descriptor that is not blank; nothing can be learned")
         self.n_features_in_ = descriptors.shape[1]
+        from sklearn.utils import check_random_state
+
         rng = check_random_state(self.random_state)
         sample = descriptors
         if len(descriptors) > self.sample_size:
@@ -270,7 +269,7 @@ class FeatureSetEncoder(TransformerMixin, TakesObjects):
         FeatureSets
             Points of ``n_components`` dimensions, and two more with positions.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         features = as_sets(features)
         n, d = features.descriptors.shape
         if n and d != self.n_features_in_:
@@ -307,7 +306,7 @@ class FeatureSetEncoder(TransformerMixin, TakesObjects):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         return {
             "mean": self.mean_,
             "components": self.components_,

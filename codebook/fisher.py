@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from visualwords.codebook._fisher import add_moments, fisher_gradients
 from visualwords.codebook.codebook import in_parts, map_parts
@@ -304,6 +303,8 @@ class FisherVectors(WindowVectors):
         progress : Progress, optional
         """
         self._check_parameters()
+        from sklearn.utils import check_random_state
+
         random = check_random_state(self.random_state)
         descriptors = self._sample(X, y, random)
         self.projection_ = Projection.learn(descriptors, self.n_components)

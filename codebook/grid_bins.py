@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from visualwords.codebook._pyramid_match import pack_codes, sort_inside_bins, split_bins
 from visualwords.codebook.feature_sets import FARTHEST
@@ -147,6 +146,8 @@ class GridBins:
             All points that will be compared, or those of the training sets.
         """
         d = points.shape[1]
+        from sklearn.utils import check_random_state
+
         draws = check_random_state(self.random_state).randint(FARTHEST, size=(self.n_shifts, d))
         period = self._period
         self.shifts_ = draws.astype(np.int64) % period

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from visualwords.codebook._hik import (
     add_counts,
@@ -16,7 +15,7 @@ from visualwords.codebook._hik import (
     sum_tables,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import check_choices, check_fitted, check_non_negative
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 from visualwords.simd import aligned_zeros
@@ -145,7 +144,7 @@ class HIKCodebook(Codebook):
         (d, n_levels, n_words) int32
             How many descriptors of each word have each level in each dimension.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         levels = self._levels(self._check(X))
         return _count(levels, self._words.find(levels)[0], self._words.tables.shape)
 
@@ -163,7 +162,7 @@ class HIKCodebook(Codebook):
     @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the nearest word of each descriptor, int32."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self._words.find(self._levels(self._check(X)))[0]
 
     @with_one_library_thread
@@ -172,14 +171,14 @@ class HIKCodebook(Codebook):
 
         They are off by up to half a number of the tables in each dimension.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         levels = self._levels(self._check(X))
         sums = levels.sum(axis=1, dtype=np.float64)[:, None]
         return self._as_similarities(self._words.scores(levels), sums)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         numbers = (self.levels_per_unit_, self.scale_, self.constant_, self.inertia_)
         return {
             "tables": np.ascontiguousarray(self._words.tables),

@@ -6,7 +6,6 @@ from typing import Any
 
 import cv2
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from visualwords.codebook._nearest import (
     GROUP,
@@ -18,7 +17,7 @@ from visualwords.codebook._nearest import (
     squared_distances,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
-from visualwords.compiled import check_fitted
+from visualwords.estimator import check_fitted, check_non_negative
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 
@@ -134,7 +133,7 @@ class KMeansCodebook(Codebook):
             Of the descriptors nearest to each word.
         counts : (n_words,) int64
         """
-        check_is_fitted(self)
+        check_fitted(self)
         _, sums, counts = _label_and_sum(self._nearest, self._check(X))
         return sums, counts
 
@@ -143,7 +142,7 @@ class KMeansCodebook(Codebook):
 
         Words without descriptors stay where they are.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         sums, counts = np.zeros(self.words_.shape), np.zeros(self.n_words, np.int64)
         for more_sums, more_counts in parts:
             sums += more_sums
@@ -158,13 +157,13 @@ class KMeansCodebook(Codebook):
     @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the nearest word of each descriptor, int32."""
-        check_fitted(self, "words_")
+        check_fitted(self)
         return self._nearest.find(self._check(X))
 
     @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
         """Return similarities (n, n_words), float64: minus the squared distances to the words."""
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._check(X).astype(np.float64)
         words = self.words_.astype(np.float64)
         similar = 2 * X @ words.T
@@ -174,7 +173,7 @@ class KMeansCodebook(Codebook):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         return {
             "words": self.words_,
             "counts": self.counts_,

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._pyramid_match import find_children
 from visualwords.codebook.feature_sets import FeatureSets, as_feature_sets
 from visualwords.codebook.grid_bins import GridBins, Step, pack, refine, tag_points
-from visualwords.features.local_features import TakesObjects
+from visualwords.estimator import TakesObjects, Transformer, check_fitted
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
 
@@ -55,7 +53,7 @@ def match_by_smaller_set(X: Any, Y: Any = None) -> np.ndarray:
     return (x[:, :-1] @ y[:, :-1].T).toarray() / np.maximum(sizes, 1)
 
 
-class PyramidMatchEmbedding(TransformerMixin, TakesObjects):
+class PyramidMatchEmbedding(Transformer, TakesObjects):
     """Write sets as sparse vectors, so that a linear classifier is a pyramid match.
 
     The smaller of two counts is the number of thresholds 1, 2, … that both reach. One column for
@@ -156,7 +154,7 @@ class PyramidMatchEmbedding(TransformerMixin, TakesObjects):
         -------
         (n_sets, n_columns) CSR array of float64
         """
-        check_is_fitted(self, "branches_")
+        check_fitted(self, "branches_")
         sets = as_feature_sets(sets, self.side_)
         if len(sets.points) and sets.points.shape[1] != self.n_dimensions_:
             raise ValueError(
@@ -180,7 +178,7 @@ class PyramidMatchEmbedding(TransformerMixin, TakesObjects):
         dict of str to ndarray
             For :meth:`set_state` of an embedding with the same parameters.
         """
-        check_is_fitted(self, "branches_")
+        check_fitted(self, "branches_")
         every = [branches for layer in self.branches_ for branches in layer]
         columns = {
             name: [getattr(branches, name) for branches in every]

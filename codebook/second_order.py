@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from visualwords.codebook.projection import Projection
 from visualwords.codebook.window_vectors import WindowVectors
@@ -110,6 +109,8 @@ class SecondOrderPooling(WindowVectors):
         progress : ignored
         """
         self._check_parameters()
+        from sklearn.utils import check_random_state
+
         random = check_random_state(self.random_state)
         descriptors = self._sample(X, y, random)
         n_components = min(self.n_components, descriptors.shape[1])

@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from visualwords.compiled import njit
+from visualwords.estimator import Estimator
 from visualwords.features.local_features import as_windows, pyramid_windows
 
 _NAMED_GRIDS = {1: [(1, 1)], 8: [(1, 1), (2, 2), (3, 1)]}  # 8: image, quarters, horizontal strips
@@ -17,7 +17,7 @@ NORMS = (None, "l1", "l2")
 SCOPES = ("window", "level", "image")
 
 
-class SpatialPyramid(BaseEstimator):
+class SpatialPyramid(Estimator):
     """Levels of windows in the unit square, and the counting of words in them.
 
     A window holds the patches whose centre has x0 ≤ x < x1 and y0 ≤ y < y1, where 1 counts as

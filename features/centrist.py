@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.estimator import check_choices
 from visualwords.features._centrist import (
     census_transform,
     count_codes,
@@ -13,7 +14,6 @@ from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pi
 from visualwords.features.local_features import (
     LocalFeatures,
     as_windows,
-    check_choices,
     patch_bounds,
     pyramid_windows,
     unit_centers,

@@ -7,13 +7,13 @@ from typing import Any
 import cv2
 import numpy as np
 
+from visualwords.estimator import check_choices
 from visualwords.features._color import count_colors, describe_cells, sum_colors
 from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pixels
 from visualwords.features.local_features import (
     LocalFeatures,
     as_windows,
     check_cells,
-    check_choices,
     grid_positions,
     patch_bounds,
     unit_centers,

@@ -8,12 +8,12 @@ from typing import Any
 import cv2
 import numpy as np
 
+from visualwords.estimator import check_choices
 from visualwords.features._filters import describe_patches, pool_responses
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import (
     LocalFeatures,
     check_cells,
-    check_choices,
     grid_positions,
 )
 from visualwords.features.pixels import COLORS, color_planes

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from visualwords.errors import ImageError
+from visualwords.estimator import check_choices
 from visualwords.features.extractor import ColumnPlaces, Extractor
 from visualwords.features.hog_blocks import (
     count_cells,
@@ -14,7 +15,7 @@ from visualwords.features.hog_blocks import (
     normalize_blocks,
     split_planes,
 )
-from visualwords.features.local_features import LocalFeatures, check_choices, grid_positions
+from visualwords.features.local_features import LocalFeatures, grid_positions
 from visualwords.features.pixels import as_grey, as_rgb, check_image, resize_image
 
 

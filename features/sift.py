@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
+from visualwords.estimator import check_choices
 from visualwords.features._sift import describe_as_bytes, describe_as_floats, pool_cells, vote
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import (
     LocalFeatures,
     check_cells,
-    check_choices,
     grid_positions,
 )
 from visualwords.features.pixels import COLORS, as_grey, color_planes

@@ -49,7 +49,7 @@ from visualwords.apps.pipeline.stages import (
 from visualwords.apps.pipeline.training import FOLDS, Learned, Signed, train
 from visualwords.cache import DEFAULT_SIZE
 from visualwords.classifiers.calibration import SoftmaxCalibration, trust_of_folds
-from visualwords.compiled import check_fitted
+from visualwords.estimator import check_fitted
 from visualwords.images import MAX_PIXELS
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress

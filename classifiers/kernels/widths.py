@@ -5,9 +5,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betainccinv
-from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import check_random_state
 
 from visualwords.classifiers.kernels.rows import Rows, power_remap
 
@@ -64,6 +61,8 @@ def resolve_widths(
             continue
         found = median_distance(rows, random_state, weight)
         if width == "radius":
+            from scipy.special import betainccinv
+
             n = DIMENSION.get(name, rows.shape[1])
             found /= 2 * float(np.sqrt(betainccinv(0.5, (n + 1) / 2, 0.5)))  # Φₙ(u) = ½ Φₙ(0)
         resolved[width] = found
@@ -93,6 +92,9 @@ def median_distance(
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
     2.0
     """
+    from sklearn.metrics.pairwise import euclidean_distances
+    from sklearn.utils import check_random_state
+
     weight = np.ones(rows.shape[0]) if weight is None else weight
     chosen = np.flatnonzero(weight)
     if chosen.size > ROWS:

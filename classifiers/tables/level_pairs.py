@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import assert_all_finite
 
 from visualwords.compiled import njit
 
@@ -84,6 +83,8 @@ def survey(X: Any, scaling: str) -> Survey:
     stored = X.data if sparse.issparse(X) else X
     smallest, largest = (stored.min(), stored.max()) if stored.size else (0.0, 0.0)
     if not (np.isfinite(smallest) and np.isfinite(largest)):
+        from sklearn.utils import assert_all_finite
+
         assert_all_finite(stored, input_name="X")
     if sparse.issparse(X) and smallest < 0:
         raise ValueError(
