@@ -38,7 +38,7 @@ class ScoringClassifier(Classifier):
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
         """What returns probabilities, (n_samples, n_classes); needs ``probability=True``."""
         if not getattr(self, "probability", False):
-            raise AttributeError(f"{self} has no probabilities; set probability=True and fit it")
+            raise AttributeError(f"{self} has no predict_proba without probability=True")
         return self._probabilities
 
     def _probabilities(self, X: Any) -> np.ndarray:

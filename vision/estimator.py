@@ -85,6 +85,8 @@ class Estimator:
                 if hasattr(contract, name):
                     value = inspect.getattr_static(contract, name)
                     return value.__get__(self, contract) if hasattr(value, "__get__") else value
+            if hasattr(type(self), name):  # a property, whose own error says more
+                return object.__getattribute__(self, name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
