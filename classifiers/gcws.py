@@ -74,7 +74,8 @@ class GCWSHasher(Transformer):
     0.788
     """
 
-    mixins = ("ClassNamePrefixFeaturesOutMixin", "TransformerMixin")
+    n_features_in_: int
+    mixin = "ClassNamePrefixFeaturesOutMixin"
 
     def __init__(
         self,

@@ -25,6 +25,10 @@ class ScoringClassifier(Classifier):
     classes_: np.ndarray
     calibration_: "SoftmaxCalibration"
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        raise NotImplementedError
+
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of every sample of X."""
         return labels_of(self.decision_function(X), self.classes_)

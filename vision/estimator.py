@@ -24,8 +24,8 @@ class Estimator:
 
     Attributes
     ----------
-    mixins : tuple of str
-        The mixins of ``sklearn.base`` whose methods and tags a class has.
+    mixin : str
+        A mixin of ``sklearn.base`` whose methods and tags a class has, beside those of its parents.
 
     Examples
     --------
@@ -38,7 +38,8 @@ class Estimator:
     {'factor': 1.0, 'power': 1}
     """
 
-    mixins: ClassVar[tuple[str, ...]] = ()
+    mixin: ClassVar[str]
+    _made_contract: ClassVar[type]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; ``deep``: also those of parameters that have some."""
@@ -73,27 +74,37 @@ class Estimator:
         changed = [f"{name}={text}" for name, text in given.items() if text != repr(usual[name])]
         return f"{type(self).__name__}({', '.join(changed)})"
 
+    @classmethod
+    def _contract(cls) -> type:
+        """scikit-learn's base and mixins, with the methods of the class for their signatures."""
+        if "_made_contract" not in vars(cls):
+            from sklearn import base
+
+            mixins = [vars(part)["mixin"] for part in cls.__mro__ if "mixin" in vars(part)]
+            bases = *(getattr(base, name) for name in mixins), base.BaseEstimator
+            methods = {n: inspect.getattr_static(cls, n) for n in dir(cls) if n[0] != "_"}
+            cls._made_contract = type(cls.__name__, bases, methods)
+        return cls._made_contract
+
     def __sklearn_tags__(self) -> "Tags":
-        return _contract(type(self))().__sklearn_tags__()
+        return self._contract()().__sklearn_tags__()
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Return what scikit-learn defines for its estimators."""
-            if name.startswith(("_", "get_", "set_")) and not name.startswith("__"):
-                contract = _contract(type(self))
-                if hasattr(contract, name):
-                    value = inspect.getattr_static(contract, name)
-                    return value.__get__(self, contract) if hasattr(value, "__get__") else value
-            if hasattr(type(self), name):  # a property, whose own error says more
-                return object.__getattribute__(self, name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def __getattr__(self, name: str) -> Any:
+        """Return what scikit-learn defines for its estimators."""
+        if name.startswith(("_", "get_", "set_")) and not name.startswith("__"):
+            contract = self._contract()
+            if hasattr(contract, name):
+                value = inspect.getattr_static(contract, name)
+                return value.__get__(self, contract) if hasattr(value, "__get__") else value
+        if hasattr(type(self), name):  # a property, whose own error says more
+            return object.__getattribute__(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class Classifier(Estimator):
     """An estimator that predicts classes."""
 
-    mixins = ("ClassifierMixin",)
+    mixin = "ClassifierMixin"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of right labels."""
@@ -105,11 +116,15 @@ class Classifier(Estimator):
 class Transformer(Estimator):
     """An estimator with a method ``transform``, whose output `set_output` chooses."""
 
-    mixins = ("TransformerMixin",)
+    mixin = "TransformerMixin"
 
     def __init_subclass__(cls) -> None:
         if "transform" in vars(cls):
-            cls.transform = _in_container(cls.transform)
+            cls.transform = _in_container(cls.transform)  # type: ignore[method-assign]
+
+    def transform(self, X: Any) -> Any:
+        """Return what samples become."""
+        raise NotImplementedError
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and transform the same samples."""
@@ -128,23 +143,12 @@ class TakesObjects(Estimator):
         return tags
 
 
-@cache
 def _defaults(cls: type[Estimator]) -> dict[str, Any]:
     """The parameters of a class and their default values, in the order of its ``__init__``."""
     if cls.__init__ is object.__init__:
         return {}
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
     return {p.name: p.default for p in parameters if p.kind != p.VAR_KEYWORD}
-
-
-@cache
-def _contract(cls: type[Estimator]) -> type:
-    """scikit-learn's base and mixins, with the public methods of a class for their signatures."""
-    from sklearn import base
-
-    methods = {n: inspect.getattr_static(cls, n) for n in dir(cls) if not n.startswith("_")}
-    bases = *(getattr(base, name) for name in cls.mixins), base.BaseEstimator
-    return type(cls.__name__, bases, methods)
 
 
 def _in_container(transform: Callable[..., Any]) -> Callable[..., Any]:
@@ -154,7 +158,8 @@ def _in_container(transform: Callable[..., Any]) -> Callable[..., Any]:
     def by_sklearn() -> Callable[..., Any]:
         from sklearn.base import TransformerMixin
 
-        return type("Wrapper", (TransformerMixin,), {"transform": transform}).transform
+        wrapper = type("Wrapper", (TransformerMixin,), {"transform": transform})
+        return vars(wrapper)["transform"]
 
     @wraps(transform)
     def configured(self: Estimator, *args: Any, **kwargs: Any) -> Any:

@@ -104,8 +104,8 @@ class ClassifierAnswers:
             raise RefusedError(409, sentence)
         rule = self.model.decision_
         asked = Decision.of(rule.classes, None, thresholds, question.unknown)
-        changes = {"thresholds": asked.thresholds} if thresholds else {}
-        rule = replace(rule, unknown=asked.unknown or rule.unknown, **changes)
+        limits = asked.thresholds if thresholds else rule.thresholds
+        rule = replace(rule, unknown=asked.unknown or rule.unknown, thresholds=limits)
         novelty = None if answer.novelty is None else np.array([answer.novelty])
         label = str(rule.labels(shares[None], novelty)[0])
         confidence = dict(zip(rule.classes.tolist(), shares)).get(label, 1.0)

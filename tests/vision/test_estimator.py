@@ -114,7 +114,7 @@ def test_notebooks_and_copies_take_estimators_for_scikit_learns():
 
 def test_probabilities_are_there_only_when_they_are_asked_for():
     assert not hasattr(ICDClassifier(), "predict_proba")
-    with pytest.raises(AttributeError, match="probability=True"):
+    with pytest.raises(AttributeError, match="no predict_proba without probability=True"):
         ICDClassifier().predict_proba(X)
     chances = ICDClassifier(probability=True).fit(X, Y).predict_proba(X)
     assert np.allclose(chances.sum(axis=1), 1)
