@@ -7,6 +7,7 @@ import numpy as np
 
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.compiled import take
+from visualwords.estimator import Seed
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_on_workers
 
@@ -67,7 +68,7 @@ def divide(folds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in np.unique(folds)]
 
 
-def random_folds(y: np.ndarray, n_folds: int = 5, random_state: Any = 0) -> np.ndarray:
+def random_folds(y: np.ndarray, n_folds: int = 5, random_state: Seed = 0) -> np.ndarray:
     """Return the fold of every sample, at most as many as the smallest class has samples.
 
     Raises

@@ -7,6 +7,7 @@ References
 
 import math
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, Self
 
@@ -15,12 +16,13 @@ from scipy import sparse
 
 from visualwords.classifiers.kernels.rows import Matrix, split_signs, unit_sum
 from visualwords.compiled import njit
-from visualwords.estimator import Transformer, check_fitted, validate_data
+from visualwords.estimator import Seed, Transformer, check_fitted, validate_data
 from visualwords.parallel import in_threads, n_threads
 
 KEPT_BYTES = 1 << 29  # larger tables of draws are recomputed in every call
 
 
+@dataclass(eq=False, repr=False)
 class GCWSHasher(Transformer):
     """Hash signed vectors so that collisions estimate the NGMM (or GMM) kernel.
 
@@ -74,25 +76,15 @@ class GCWSHasher(Transformer):
     0.788
     """
 
-    n_features_in_: int
-    mixin = "ClassNamePrefixFeaturesOutMixin"
+    n_hashes: int = 256
+    n_bits: int | None = 8
+    normalize: bool = True
+    random_state: Seed = 0
+    _: KW_ONLY
+    t_bits: int = 0
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        n_hashes: int = 256,
-        n_bits: int | None = 8,
-        normalize: bool = True,
-        random_state: int | np.random.RandomState | None = 0,
-        *,
-        t_bits: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_hashes = n_hashes
-        self.n_bits = n_bits
-        self.normalize = normalize
-        self.random_state = random_state
-        self.t_bits = t_bits
-        self.n_jobs = n_jobs
+    mixin = "ClassNamePrefixFeaturesOutMixin"
 
     def fit(self, X: Matrix, y: object = None) -> Self:
         """Fix the number of columns and the seed; the values of ``X`` do not matter.

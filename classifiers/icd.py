@@ -1,10 +1,11 @@
 """The HIK SVM: training on tables or on the Gram matrix, prediction by look-up."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from visualwords.classifiers import calibration, one_vs_rest
@@ -50,6 +51,7 @@ _CHOICES = {
 _LARGEST_BYTE = 255  # the highest level that blocks can keep
 
 
+@dataclass(eq=False, repr=False)
 class ICDClassifier(one_vs_rest.ScoringClassifier):
     """Support vector machine with the histogram intersection kernel ([Wu10]).
 
@@ -127,39 +129,23 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
     ['sea']
     """
 
-    def __init__(
-        self,
-        C: float = 1e-3,
-        loss: str = "squared_hinge",
-        multi_class: str = "ovr",
-        solver: str = "auto",
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        n_bins: int = 100,
-        class_weight: one_vs_rest.ClassWeight = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-        *,
-        quantization: str = "auto",
-        order: str = "random",
-        probability: bool = False,
-    ):
-        self.C = C
-        self.loss = loss
-        self.multi_class = multi_class
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_bins = n_bins
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.quantization = quantization
-        self.order = order
-        self.probability = probability
+    C: float = 1e-3
+    loss: str = "squared_hinge"
+    multi_class: str = "ovr"
+    solver: str = "auto"
+    tol: float = 0.1
+    max_iter: int = 1000
+    n_bins: int = 100
+    class_weight: one_vs_rest.ClassWeight = None
+    random_state: int | None = 0
+    n_jobs: int | None = None
+    _: KW_ONLY
+    quantization: str = "auto"
+    order: str = "random"
+    probability: bool = False
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn one table a class.
 
         Parameters
@@ -180,17 +166,16 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
             self._fit_with_folds(X, y, np.full(len(X), -1))
             return self
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        X, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        weight = None
         if sample_weight is not None:
-            sample_weight = one_vs_rest.check_sample_weight(sample_weight, X)
-            kept = np.flatnonzero(sample_weight)
-            X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
-        self._learn_quantizer(X, sample_weight)
+            weight = one_vs_rest.check_sample_weight(sample_weight, X)
+            kept = np.flatnonzero(weight)
+            X, labels, weight = X[kept], labels[kept], weight[kept]
+        self._learn_quantizer(X, weight)
         levels = self.quantizer_.levels_of(X)
-        self.classes_, codes = one_vs_rest.encode_labels(y)
-        cost = one_vs_rest.sample_costs(
-            self.C, codes, self.classes_, self.class_weight, sample_weight
-        )
+        self.classes_, codes = one_vs_rest.encode_labels(labels)
+        cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
         rows, cost = canonical_rows(levels, codes, cost)
         problem = self._problem(levels, rows, codes[rows], cost, learn_layout(levels))
         if self.multi_class == "crammer_singer":
@@ -206,12 +191,12 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
             from sklearn.base import clone
 
             plain = clone(self).set_params(probability=False)
-            self.calibration_ = calibration.calibrate(plain, X, y, sample_weight)
+            self.calibration_ = calibration.calibrate(plain, X, labels, weight)
         return self
 
     @with_one_library_thread
     def fit_and_hold_out(
-        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+        self, X: Any, y: ArrayLike, folds: np.ndarray, sample_weight: ArrayLike | None = None
     ) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
@@ -386,7 +371,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
         few_cells = problem.layout.offsets[-1] <= problem.rows.size and is_dense
         return "primal" if few_cells and self.loss == "squared_hinge" else "dual"
 
-    def _fit_with_folds(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
+    def _fit_with_folds(self, X: Any, y: ArrayLike, folds: np.ndarray) -> np.ndarray:
         """Learn from an array or a file in blocks of rows; return held-out scores."""
         self._check_parameters()
         self.classes_, codes = one_vs_rest.encode_labels(y)

@@ -2,10 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from visualwords.classifiers import calibration, one_vs_rest
@@ -15,6 +17,7 @@ from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.compiled import take
 from visualwords.estimator import (
+    Seed,
     check_choices,
     check_fitted,
     checked_rows,
@@ -41,6 +44,7 @@ class KernelMachines(NamedTuple):
     n_iter: int
 
 
+@dataclass(eq=False, repr=False)
 class KernelSVC(one_vs_rest.ScoringClassifier):
     """Kernel SVM with an intercept: minimise ½‖w‖² + Σ C_i max(0, 1 − y_i f(x_i)).
 
@@ -120,35 +124,21 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
     ['sea']
     """
 
-    def __init__(
-        self,
-        kernel: str | Callable[..., np.ndarray] = "hik",
-        C: float = 1.0,
-        kernel_params: Mapping[str, object] | None = None,
-        *,
-        multi_class: str = "ovr",
-        class_weight: Mapping[object, float] | str | None = None,
-        probability: bool = False,
-        sub_polynomial: float | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 10_000_000,
-        random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.kernel_params = kernel_params
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.probability = probability
-        self.sub_polynomial = sub_polynomial
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    kernel: str | Callable[..., np.ndarray] = "hik"
+    C: float = 1.0
+    kernel_params: Mapping[str, object] | None = None
+    _: KW_ONLY
+    multi_class: str = "ovr"
+    class_weight: one_vs_rest.ClassWeight = None
+    probability: bool = False
+    sub_polynomial: float | None = None
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    random_state: Seed = 0
+    n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train.
 
         Parameters
@@ -169,7 +159,7 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
 
     @with_one_library_thread
     def fit_and_hold_out(
-        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+        self, X: Any, y: ArrayLike, folds: np.ndarray, sample_weight: ArrayLike | None = None
     ) -> np.ndarray:
         """Fit, and return every sample's scores by a model that was trained without its fold.
 
@@ -261,7 +251,9 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
             raise ValueError(DAMAGED)
         return self
 
-    def _fit(self, X: Any, y: Any, weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def _fit(
+        self, X: Any, y: ArrayLike, weight: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Train; return the Gram matrix, every sample's class as a number, and the weights."""
         self._check_parameters()
         X, y = self._check(X, y)

@@ -1,8 +1,10 @@
 """Linear classifiers that keep what they learned in plain arrays, for model files."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from visualwords.classifiers import one_vs_rest
@@ -15,12 +17,13 @@ from visualwords.classifiers.solvers.byte_rows import (
     solve_on_products,
     sums_of_rows,
 )
-from visualwords.estimator import check_fitted, checked_rows, validate_data
+from visualwords.estimator import Seed, check_fitted, checked_rows, validate_data
 from visualwords.parallel import with_one_library_thread
 
 ROWS_AT_A_TIME = 512
 
 
+@dataclass(eq=False, repr=False)
 class LinearClassifier(one_vs_rest.ScoringClassifier):
     """scikit-learn's linear SVM or ridge regression without bias, whose state can be stored.
 
@@ -54,23 +57,15 @@ class LinearClassifier(one_vs_rest.ScoringClassifier):
     [0, 0, 1, 1]
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        *,
-        class_weight: one_vs_rest.ClassWeight = None,
-        loss: str = "squared_hinge",
-    ):
-        self.C = C
-        self.loss = loss
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    C: float = 1.0
+    random_state: Seed = 0
+    n_jobs: int | None = None
+    _: KW_ONLY
+    class_weight: one_vs_rest.ClassWeight = None
+    loss: str = "squared_hinge"
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn one weight for each column and class; samples count as often as they weigh."""
         one_vs_rest.check_linear(self.loss, self.C)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -134,6 +129,7 @@ class LinearClassifier(one_vs_rest.ScoringClassifier):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
     """Linear SVM or ridge regression, one against the rest, no bias, of int8 rows.
 
@@ -177,32 +173,23 @@ class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
     ['a', 'a', 'b', 'b']
     """
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-        *,
-        tol: float = 0.1,
-        class_weight: one_vs_rest.ClassWeight = None,
-        loss: str = "squared_hinge",
-    ):
-        self.C = C
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    C: float = 10.0
+    random_state: int = 0
+    n_jobs: int | None = None
+    _: KW_ONLY
+    tol: float = 0.1
+    class_weight: one_vs_rest.ClassWeight = None
+    loss: str = "squared_hinge"
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the weights of int8 rows (n, d): an array, or a `RowFile` in random order."""
         self._solve(X, y, None, sample_weight)
         return self
 
     @with_one_library_thread
     def fit_and_hold_out(
-        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+        self, X: Any, y: ArrayLike, folds: np.ndarray, sample_weight: ArrayLike | None = None
     ) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
@@ -224,7 +211,11 @@ class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
 
     @with_one_library_thread
     def fit_on_products(
-        self, products: np.ndarray, y: Any, folds: np.ndarray, sample_weight: Any = None
+        self,
+        products: np.ndarray,
+        y: ArrayLike,
+        folds: np.ndarray,
+        sample_weight: ArrayLike | None = None,
     ) -> tuple[np.ndarray, RowCoefficients]:
         """Learn from X Xᵀ alone, (n, n) float64; return held-out scores and rows' coefficients.
 
@@ -285,7 +276,9 @@ class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
             raise ValueError("weights and classes do not belong together; the file is damaged")
         return self
 
-    def _problem(self, y: Any, folds: np.ndarray | None, sample_weight: Any) -> ByteProblem:
+    def _problem(
+        self, y: ArrayLike, folds: np.ndarray | None, sample_weight: ArrayLike | None
+    ) -> ByteProblem:
         """Return the machines of classes, which are learned."""
         one_vs_rest.check_linear(self.loss, self.C)
         self.classes_, codes = one_vs_rest.encode_labels(y)
@@ -295,7 +288,7 @@ class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
         return ByteProblem(codes, costs, self.classes_.size, folds, *settings)
 
     def _solve(
-        self, X: Any, y: Any, folds: np.ndarray | None, sample_weight: Any
+        self, X: Any, y: ArrayLike, folds: np.ndarray | None, sample_weight: ArrayLike | None
     ) -> np.ndarray | None:
         """Learn, and return held-out scores."""
         problem = self._problem(y, folds, sample_weight)

@@ -1,11 +1,12 @@
 """What every one-vs-rest classifier here shares: signs, costs, and labels from scores."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from visualwords.estimator import Classifier, check_non_negative
 from visualwords.parallel import n_workers
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from visualwords.classifiers.calibration import SoftmaxCalibration
 
 SMALLEST_COST, LARGEST_COST = 1e-8, 1e8
-ClassWeight = dict[Any, float] | str | None
+ClassWeight = Mapping[Any, float] | str | None
 
 LINEAR_LOSSES = ("squared_hinge", "squared_error")
 
@@ -62,7 +63,7 @@ def warn_unless_converged(violation: float, tol: float, max_iter: int) -> None:
         )
 
 
-def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
+def encode_labels(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and every label's index among them.
 
     Raises
@@ -93,7 +94,7 @@ def storable(classes: np.ndarray) -> np.ndarray:
     return classes.astype(str) if classes.dtype == object else classes
 
 
-def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
+def check_sample_weight(weight: ArrayLike, X: Any) -> np.ndarray:
     """Return the weights of all samples, float64; one number stands for all.
 
     Raises
@@ -110,14 +111,16 @@ def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
 
     if isinstance(weight, Real):
         weight = np.full(X.shape[0], weight)
-    weight = check_array(weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if weight.ndim != 1:
-        raise ValueError(f"sample_weight has {weight.ndim} dimensions; give one number a sample")
-    check_consistent_length(weight, X)
-    check_non_negative(weight, "sample_weight")
-    if not weight.any():
+    checked: np.ndarray = check_array(
+        weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if checked.ndim != 1:
+        raise ValueError(f"sample_weight has {checked.ndim} dimensions; give one number a sample")
+    check_consistent_length(checked, X)
+    check_non_negative(checked, "sample_weight")
+    if not checked.any():
         raise ValueError("sample_weight is zero for all samples; at least one must be positive")
-    return weight
+    return checked
 
 
 def check_linear(loss: str, C: float) -> None:
@@ -157,8 +160,8 @@ def sample_costs(
     C: float,
     codes: np.ndarray,
     classes: np.ndarray,
-    class_weight: Any = None,
-    sample_weight: np.ndarray | None = None,
+    class_weight: ClassWeight = None,
+    sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
     """Return the cost of every sample: C × weight of its class × its own weight.
 
@@ -173,7 +176,7 @@ def sample_costs(
     """
     cost = np.full(codes.size, min(float(C), LARGEST_COST))
     if sample_weight is not None:
-        cost *= sample_weight
+        cost *= np.asarray(sample_weight)
     if class_weight is not None:
         from sklearn.utils.class_weight import compute_class_weight
 

@@ -1,10 +1,11 @@
 """SVM with an additive kernel at the speed of a linear one, for sparse, wide or very long data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.kernels.expansions import (
@@ -31,6 +32,7 @@ _CHOICES = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class PmSVMClassifier(one_vs_rest.ScoringClassifier):
     """Support vector machine with the power mean or another additive kernel ([Yang12]).
 
@@ -116,45 +118,26 @@ class PmSVMClassifier(one_vs_rest.ScoringClassifier):
     ['sea']
     """
 
-    def __init__(
-        self,
-        p: float = -1,
-        C: float = 0.01,
-        approximation: str = "eigen",
-        degree: int = 2,
-        nodes: str = "chebyshev",
-        table_size: int | None = 1000,
-        *,
-        kernel: Any = "power_mean",
-        rank: int | str = "auto",
-        scaling: str = "global",
-        spacing: str = "auto",
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        probability: bool = False,
-    ):
-        self.p = p
-        self.C = C
-        self.approximation = approximation
-        self.degree = degree
-        self.nodes = nodes
-        self.table_size = table_size
-        self.kernel = kernel
-        self.rank = rank
-        self.scaling = scaling
-        self.spacing = spacing
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.probability = probability
+    p: float = -1
+    C: float = 0.01
+    approximation: str = "eigen"
+    degree: int = 2
+    nodes: str = "chebyshev"
+    table_size: int | None = 1000
+    _: KW_ONLY
+    kernel: Any = "power_mean"
+    rank: int | str = "auto"
+    scaling: str = "global"
+    spacing: str = "auto"
+    tol: float = 0.1
+    max_iter: int = 1000
+    class_weight: one_vs_rest.ClassWeight = None
+    random_state: int | None = 0
+    n_jobs: int | None = None
+    probability: bool = False
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from data in memory, or mapped into it.
 
         Parameters
@@ -171,14 +154,14 @@ class PmSVMClassifier(one_vs_rest.ScoringClassifier):
         PmSVMClassifier
             This object.
         """
-        X, y = validate_data(
+        X, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite=False
         )
         self._check_parameters()
         weight = None
         if sample_weight is not None:
             weight = one_vs_rest.check_sample_weight(sample_weight, X)
-        self.classes_, codes = one_vs_rest.encode_labels(y)
+        self.classes_, codes = one_vs_rest.encode_labels(labels)
         X = level_pairs.canonical(X)
         self._tables = make_tables(level_pairs.survey(X, self.scaling), vars(self))
         rows, score, values = self._tables.read(X)
@@ -202,7 +185,7 @@ class PmSVMClassifier(one_vs_rest.ScoringClassifier):
         if not self._tables.exact:
             self._tables = replace(self._tables, expansion=None)
         if self.probability:
-            self.calibration_ = calibration.calibrate(self, X, y, weight)
+            self.calibration_ = calibration.calibrate(self, X, labels, weight)
         return self
 
     @with_one_library_thread

@@ -1,10 +1,12 @@
 """Real feature values → small integer levels, the form in which HIK becomes a table look-up."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from math import ceil
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from visualwords.classifiers.one_vs_rest import check_sample_weight
@@ -27,6 +29,7 @@ _COLUMNS_AT_A_TIME = 8
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
+@dataclass(eq=False, repr=False)
 class Quantizer(Transformer):
     """Map feature values to integer levels 0 … v̄ ([Wu10], Eq. 13, and two alternatives).
 
@@ -78,12 +81,12 @@ class Quantizer(Transformer):
            [3, 4]], dtype=uint8)
     """
 
-    def __init__(self, n_bins: int = 100, *, strategy: str = "uniform", percentile: float = 97.5):
-        self.n_bins = n_bins
-        self.strategy = strategy
-        self.percentile = percentile
+    n_bins: int = 100
+    _: KW_ONLY
+    strategy: str = "uniform"
+    percentile: float = 97.5
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the level edges.
 
         Parameters

@@ -1,5 +1,6 @@
 """Histograms of visual words in the windows of images."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from visualwords.codebook.spatial_pyramid import (
     as_pyramid,
     normalize,
 )
-from visualwords.estimator import TakesObjects, Transformer, check_choices, is_fitted
+from visualwords.estimator import Labels, TakesObjects, Transformer, check_choices, is_fitted
 from visualwords.features.local_features import (
     LocalFeatures,
     LocalFeatureSets,
@@ -25,6 +26,7 @@ from visualwords.progress import Progress
 _CELLS = 1 << 22  # numbers of dense histograms made at a time
 
 
+@dataclass(eq=False, repr=False)
 class BagOfWords(Transformer, TakesObjects):
     """Count the visual words of images in the windows of a pyramid.
 
@@ -64,25 +66,16 @@ class BagOfWords(Transformer, TakesObjects):
     ['level1_window0_word0', 'level1_window0_word1']
     """
 
-    def __init__(
-        self,
-        codebook: Any,
-        pyramid: Any = 31,
-        *,
-        norm: str | None = None,
-        scope: str = "window",
-        power: float = 1.0,
-        output: str = "auto",
-    ):
-        self.codebook = codebook
-        self.pyramid = pyramid
-        self.norm = norm
-        self.scope = scope
-        self.power = power
-        self.output = output
+    codebook: Any
+    pyramid: Any = 31
+    _: KW_ONLY
+    norm: str | None = None
+    scope: str = "window"
+    power: float = 1.0
+    output: str = "auto"
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "BagOfWords":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "BagOfWords":
         """Learn the codebook, unless it has learned.
 
         Parameters
@@ -167,7 +160,7 @@ class BagOfWords(Transformer, TakesObjects):
             shares[inside] += window[words[inside]]
         return shares
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``level2_window7_word13``."""
         words = [f"word{k}" for k in range(self._words_in_use.n_words)]
         return np.array(

@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.estimator import Transformer, check_fitted, checked_rows, validate_data
+from visualwords.estimator import (
+    Labels,
+    Seed,
+    Transformer,
+    check_fitted,
+    checked_rows,
+    validate_data,
+)
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.parallel import map_on_workers, within_reach
 
@@ -30,15 +37,15 @@ class Codebook(Transformer):
     """
 
     n_words: int
-    random_state: Any
+    random_state: Seed
     max_descriptors: int | None
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns of ``transform``: word0, word1, …"""
         check_fitted(self)
         return np.array([f"word{k}" for k in range(self.n_words)], dtype=object)
 
-    def _training_descriptors(self, X: Any, y: Any) -> tuple[np.ndarray, np.random.RandomState]:
+    def _training_descriptors(self, X: Any, y: Labels) -> tuple[np.ndarray, np.random.RandomState]:
         """Descriptors to learn from, at most ``max_descriptors``, and the random generator."""
         from sklearn.utils import check_random_state
 
@@ -125,7 +132,7 @@ def fair_shares(available: np.ndarray, total: int) -> np.ndarray:
 
 
 def balanced_rows(
-    sets: LocalFeatureSets, labels: Any, total: int, random: np.random.RandomState
+    sets: LocalFeatureSets, labels: Labels, total: int, random: np.random.RandomState
 ) -> np.ndarray:
     """Draw rows of the descriptors, as equally as possible from classes, and from their images.
 
@@ -160,7 +167,10 @@ def balanced_rows(
 
 
 def choose_rows(
-    X: LocalFeatureSets | np.ndarray, labels: Any, most: int | None, random: np.random.RandomState
+    X: LocalFeatureSets | np.ndarray,
+    labels: Labels,
+    most: int | None,
+    random: np.random.RandomState,
 ) -> np.ndarray | slice:
     """Return the rows to learn from, at most so many; of images as `balanced_rows` draws them."""
     n = len(X.descriptors) if isinstance(X, LocalFeatureSets) else len(X)
@@ -220,14 +230,14 @@ def choose_seeds(
 
 
 @contextmanager
-def in_parts(X: np.ndarray) -> Iterator[list[Any]]:
+def in_parts(X: np.ndarray) -> Iterator[list[np.ndarray]]:
     """Yield the parts of an array for several calls of `map_parts`; each is sent once."""
     with within_reach([X[start : start + ROWS] for start in range(0, len(X), ROWS)]) as parts:
         yield parts
 
 
 def map_parts(
-    function: Callable[[np.ndarray], Any], parts: Sequence[Any], n_jobs: int | None
+    function: Callable[[np.ndarray], Any], parts: Sequence[np.ndarray], n_jobs: int | None
 ) -> list:
     """The results of a function for each part of the rows, in their order.
 

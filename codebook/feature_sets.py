@@ -1,7 +1,7 @@
 """Sets of points on an integer grid, which the pyramid match compares, from local features."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from visualwords.codebook._pyramid_match import project_rows
 from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.projection import Projection
-from visualwords.estimator import TakesObjects, Transformer, check_fitted
+from visualwords.estimator import Labels, Seed, TakesObjects, Transformer, check_fitted
 from visualwords.features.local_features import (
     LocalFeatures,
     LocalFeatureSets,
@@ -152,6 +152,7 @@ def _as_points(array: Any, index: int) -> np.ndarray:
     return np.clip(points, -FARTHEST, FARTHEST).astype(np.int32)
 
 
+@dataclass(eq=False, repr=False)
 class FeatureSetEncoder(Transformer, TakesObjects):
     """Reduce descriptors by principal components, append positions, and round to a grid.
 
@@ -206,27 +207,17 @@ class FeatureSetEncoder(Transformer, TakesObjects):
     (2, (32, 5), True)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = 10,
-        positions: bool = True,
-        *,
-        position_weight: float = 1.0,
-        side: int = 256,
-        skip_blank: bool = True,
-        sample_size: int = 50_000,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.positions = positions
-        self.position_weight = position_weight
-        self.side = side
-        self.skip_blank = skip_blank
-        self.sample_size = sample_size
-        self.random_state = random_state
+    n_components: int | None = 10
+    positions: bool = True
+    _: KW_ONLY
+    position_weight: float = 1.0
+    side: int = 256
+    skip_blank: bool = True
+    sample_size: int = 50_000
+    random_state: Seed = 0
 
     @with_one_library_thread
-    def fit(self, features: Any, y: Any = None) -> "FeatureSetEncoder":
+    def fit(self, features: Any, y: Labels = None) -> "FeatureSetEncoder":
         """Learn the principal components and the range of the training descriptors.
 
         Parameters

@@ -7,6 +7,7 @@ import numpy as np
 
 from visualwords.codebook._pyramid_match import pack_codes, sort_inside_bins, split_bins
 from visualwords.codebook.feature_sets import FARTHEST
+from visualwords.estimator import Seed
 
 MAX_PLANES = 8  # bits of a coordinate that are packed at a time
 
@@ -110,7 +111,7 @@ class GridBins:
         side: int,
         n_shifts: int = 1,
         finest_level: int = 0,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: Seed = 0,
     ) -> None:
         if not 1 <= side <= FARTHEST or n_shifts < 1 or not 0 <= finest_level <= 29:
             raise ValueError(

@@ -1,6 +1,7 @@
 """Words by k-means in the feature space of the histogram intersection kernel."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from visualwords.codebook._hik import (
     sum_tables,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
-from visualwords.estimator import check_choices, check_fitted, check_non_negative
+from visualwords.estimator import Labels, Seed, check_choices, check_fitted, check_non_negative
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 from visualwords.simd import aligned_zeros
@@ -26,6 +27,7 @@ _SUMS = 1 << 22  # numbers at most that are summed at a time
 _VECTOR = 16  # columns are padded to whole vectors
 
 
+@dataclass(eq=False, repr=False)
 class HIKCodebook(Codebook):
     """Visual words by kernel k-means with histogram intersection ([Wu09]).
 
@@ -82,31 +84,20 @@ class HIKCodebook(Codebook):
     True
     """
 
+    n_words: int = 200
+    n_levels: int = 256
+    random_state: Seed = None
+    _: KW_ONLY
+    center: str = "mean"
+    max_iter: int = 50
+    tol: float = 1e-3
+    max_descriptors: int | None = 200_000
+    n_jobs: int | None = None
+
     _words: "WordTables"
 
-    def __init__(
-        self,
-        n_words: int = 200,
-        n_levels: int = 256,
-        random_state: Any = None,
-        *,
-        center: str = "mean",
-        max_iter: int = 50,
-        tol: float = 1e-3,
-        max_descriptors: int | None = 200_000,
-        n_jobs: int | None = None,
-    ):
-        self.n_words = n_words
-        self.n_levels = n_levels
-        self.random_state = random_state
-        self.center = center
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_descriptors = max_descriptors
-        self.n_jobs = n_jobs
-
     @with_one_library_thread
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "HIKCodebook":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "HIKCodebook":
         """Learn the words.
 
         Parameters
@@ -219,7 +210,9 @@ class HIKCodebook(Codebook):
         shape = (levels.shape[1], self.n_levels, self.n_words)
         self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
 
-    def _iterate(self, levels: np.ndarray, parts: Sequence[Any], progress: Progress) -> np.ndarray:
+    def _iterate(
+        self, levels: np.ndarray, parts: Sequence[np.ndarray], progress: Progress
+    ) -> np.ndarray:
         """Find members and learn words in turn; return each descriptor's score of its word."""
         labels, scores = self._find(parts)
         counts = _count(levels, labels, self._words.tables.shape)
@@ -234,7 +227,7 @@ class HIKCodebook(Codebook):
             _move_counts(levels, changed, before, labels, counts)
         return scores
 
-    def _find(self, parts: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    def _find(self, parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Word of each descriptor and its score."""
         labels, scores = zip(*map_parts(self._words.find, parts, self.n_jobs))
         return np.concatenate(labels), np.concatenate(scores)

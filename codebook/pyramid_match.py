@@ -1,7 +1,7 @@
 """The pyramid match as an embedding: sparse vectors of sets of points."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy import sparse
 from visualwords.codebook._pyramid_match import find_children
 from visualwords.codebook.feature_sets import FeatureSets, as_feature_sets
 from visualwords.codebook.grid_bins import GridBins, Step, pack, refine, tag_points
-from visualwords.estimator import TakesObjects, Transformer, check_fitted
+from visualwords.estimator import Labels, Seed, TakesObjects, Transformer, check_fitted
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
 
@@ -53,6 +53,7 @@ def match_by_smaller_set(X: Any, Y: Any = None) -> np.ndarray:
     return (x[:, :-1] @ y[:, :-1].T).toarray() / np.maximum(sizes, 1)
 
 
+@dataclass(eq=False, repr=False)
 class PyramidMatchEmbedding(Transformer, TakesObjects):
     """Write sets as sparse vectors, so that a linear classifier is a pyramid match.
 
@@ -102,25 +103,16 @@ class PyramidMatchEmbedding(Transformer, TakesObjects):
            [0.2578125, 3.       ]])
     """
 
-    def __init__(
-        self,
-        n_shifts: int = 1,
-        normalization: str | None = "self",
-        *,
-        finest_level: int = 0,
-        side: int | None = None,
-        min_sets: int = 1,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_shifts = n_shifts
-        self.normalization = normalization
-        self.finest_level = finest_level
-        self.side = side
-        self.min_sets = min_sets
-        self.random_state = random_state
+    n_shifts: int = 1
+    normalization: str | None = "self"
+    _: KW_ONLY
+    finest_level: int = 0
+    side: int | None = None
+    min_sets: int = 1
+    random_state: Seed = 0
 
     @with_one_library_thread
-    def fit(self, sets: Any, y: Any = None) -> "PyramidMatchEmbedding":
+    def fit(self, sets: Any, y: Labels = None) -> "PyramidMatchEmbedding":
         """Learn which bins there are, and how many points of one set they hold at most.
 
         Parameters

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import Any
@@ -17,6 +18,7 @@ NORMS = (None, "l1", "l2")
 SCOPES = ("window", "level", "image")
 
 
+@dataclass(eq=False, repr=False)
 class SpatialPyramid(Estimator):
     """Levels of windows in the unit square, and the counting of words in them.
 
@@ -62,9 +64,9 @@ class SpatialPyramid(Estimator):
     [[1, 2], [1, 0], [0, 2]]
     """
 
-    def __init__(self, windows: Any = 31, *, weights: Sequence[float] | None = None):
-        self.windows = windows
-        self.weights = weights
+    windows: Any = 31
+    _: KW_ONLY
+    weights: Sequence[float] | None = None
 
     def set_params(self, **params: Any) -> "SpatialPyramid":
         """Change parameters, and forget what was computed from the old ones."""

@@ -7,7 +7,7 @@ import numpy as np
 from visualwords.codebook.codebook import as_images, as_sets, choose_rows, descriptors_of
 from visualwords.codebook.projection import Projection, check_finite
 from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
-from visualwords.estimator import TakesObjects, Transformer, check_choices, check_fitted
+from visualwords.estimator import Labels, TakesObjects, Transformer, check_choices, check_fitted
 from visualwords.features.local_features import LocalFeatures
 from visualwords.parallel import with_one_library_thread
 
@@ -52,7 +52,7 @@ class WindowVectors(Transformer, TakesObjects):
         windows = self._vectors(features)
         return normalize(windows[None], self._pyramid, "l2", self.scope, self.power).ravel()
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``level1_window2_…``."""
         check_fitted(self, "projection_")
         names = self._column_names()
@@ -73,7 +73,7 @@ class WindowVectors(Transformer, TakesObjects):
     def _pyramid(self) -> SpatialPyramid:
         return as_pyramid(self.pyramid)
 
-    def _sample(self, X: Any, labels: Any, random: np.random.RandomState) -> np.ndarray:
+    def _sample(self, X: Any, labels: Labels, random: np.random.RandomState) -> np.ndarray:
         """Return at most ``max_descriptors`` to learn from, balanced if they belong to images."""
         if isinstance(X, np.ndarray) and X.ndim != 2:
             raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")

@@ -154,7 +154,7 @@ class Extractor(Transformer, TakesObjects):
             name = f"{source}: " if isinstance(source, str) else ""
             raise type(problem)(f"{name}{problem}") from None
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns: the class and a number, counted on a black 64×64 image.
 
         Override it for better names, or where the number of columns depends on the image.

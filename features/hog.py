@@ -1,7 +1,7 @@
 """Histograms of oriented gradients, counted (skimage's definition) or interpolated (OpenCV's)."""
 
 import math
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -19,6 +19,7 @@ from visualwords.features.local_features import LocalFeatures, grid_positions
 from visualwords.features.pixels import as_grey, as_rgb, check_image, resize_image
 
 
+@dataclass(eq=False, repr=False)
 class HOG(Extractor):
     """Histograms of oriented gradients: cells, overlapping blocks, L2-Hys [1]_.
 
@@ -73,25 +74,16 @@ class HOG(Extractor):
     array([0, 0])
     """
 
+    cell_size: int = 8
+    block_size: int = 2
+    n_orientations: int = 9
+    _: KW_ONLY
+    interpolated: bool = False
+    color: str = "rgb"
+    resize_wh: tuple[int, int] | None = None
+
     version = 1
     is_normalized = True
-
-    def __init__(
-        self,
-        cell_size: int = 8,
-        block_size: int = 2,
-        n_orientations: int = 9,
-        *,
-        interpolated: bool = False,
-        color: str = "rgb",
-        resize_wh: tuple[int, int] | None = None,
-    ) -> None:
-        self.cell_size = cell_size
-        self.block_size = block_size
-        self.n_orientations = n_orientations
-        self.interpolated = interpolated
-        self.color = color
-        self.resize_wh = resize_wh
 
     @property
     def color_mode(self) -> str:
@@ -172,7 +164,7 @@ class HOG(Extractor):
             method="each column of HOG belongs to its block",
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``block0.2_cell1.0_angle40``; needs ``resize_wh``."""
         self.check_parameters()
         if self.resize_wh is None:

@@ -10,13 +10,17 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+Labels: TypeAlias = ArrayLike | None  # one a sample, where there are any
+Seed: TypeAlias = int | np.random.RandomState | None
 
 
 class Estimator:
@@ -106,7 +110,7 @@ class Classifier(Estimator):
 
     mixin = "ClassifierMixin"
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of right labels."""
         from sklearn.base import ClassifierMixin
 
@@ -126,7 +130,7 @@ class Transformer(Estimator):
         """Return what samples become."""
         raise NotImplementedError
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: object) -> Any:
         """Fit, and transform the same samples."""
         from sklearn.base import TransformerMixin
 
@@ -169,7 +173,7 @@ def _in_container(transform: Callable[..., Any]) -> Callable[..., Any]:
     return configured
 
 
-def check_choices(estimator: Estimator, **choices: Sequence[Any]) -> None:
+def check_choices(estimator: Estimator, **choices: Sequence[object]) -> None:
     """Refuse parameters that are none of the values that each may have."""
     for name, allowed in choices.items():
         if getattr(estimator, name) not in allowed:
@@ -177,14 +181,14 @@ def check_choices(estimator: Estimator, **choices: Sequence[Any]) -> None:
             raise ValueError(f"{name}={given!r}; choose one of {names}")
 
 
-def is_fitted(estimator: Any) -> bool:
+def is_fitted(estimator: object) -> bool:
     """Return whether an estimator has learned something, by the rule of scikit-learn."""
     if hasattr(estimator, "__sklearn_is_fitted__"):
         return estimator.__sklearn_is_fitted__()
     return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))
 
 
-def check_fitted(estimator: Any, learned: str | None = None) -> None:
+def check_fitted(estimator: object, learned: str | None = None) -> None:
     """Raise ``NotFittedError`` unless an estimator has learned something, or this attribute."""
     if not (is_fitted(estimator) if learned is None else hasattr(estimator, learned)):
         from sklearn.exceptions import NotFittedError
@@ -195,9 +199,9 @@ def check_fitted(estimator: Any, learned: str | None = None) -> None:
 def checked_rows(
     estimator: Any,
     X: Any,
-    dtype: Any = "numeric",
+    dtype: str | Sequence[DTypeLike] = "numeric",
     accept_sparse: str | bool = "csr",
-    **options: Any,
+    **options: object,
 ) -> Any:
     """Return rows for a fitted estimator, as scikit-learn's ``validate_data`` does.
 
@@ -221,7 +225,7 @@ def checked_rows(
     return validate_data(estimator, X, reset=False, **options)
 
 
-def is_plain(X: Any, dtype: Any = "numeric") -> bool:
+def is_plain(X: Any, dtype: str | Sequence[DTypeLike] = "numeric") -> bool:
     """Return whether scikit-learn's ``check_array`` would give back X as it is.
 
     That is an array in C order or a CSR matrix, of finite numbers.
@@ -246,7 +250,7 @@ def is_plain(X: Any, dtype: Any = "numeric") -> bool:
     )
 
 
-def validate_data(estimator: Any, *data: Any, **options: Any) -> Any:
+def validate_data(estimator: object, *data: object, **options: object) -> Any:
     """scikit-learn's function of this name, which is imported by the first call."""
     from sklearn.utils import validation
 

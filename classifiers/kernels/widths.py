@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.kernels.rows import Rows, power_remap
+from visualwords.estimator import Seed
 
 ROWS = 1000  # whose distances are computed
 SAME = 1e-6  # share of the largest distance that rounding leaves between equal rows
@@ -18,7 +19,7 @@ def resolve_widths(
     kernel: Callable[..., np.ndarray],
     X: Rows,
     params: Mapping[str, object] | None = None,
-    random_state: int | np.random.RandomState | None = 0,
+    random_state: Seed = 0,
     sample_weight: np.ndarray | None = None,
 ) -> dict[str, object]:
     """Return a kernel's parameters with numbers for widths that are words or not given.
@@ -80,7 +81,7 @@ def _gamma(rows: Rows, weight: np.ndarray) -> float:
 
 def median_distance(
     rows: Rows,
-    random_state: int | np.random.RandomState | None = 0,
+    random_state: Seed = 0,
     weight: np.ndarray | None = None,
 ) -> float:
     """Return the median Euclidean distance of up to 1,000 rows that differ; 1 if none do.

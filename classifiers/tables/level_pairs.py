@@ -9,6 +9,7 @@ from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from visualwords.compiled import njit
@@ -221,7 +222,7 @@ def _parts(X: Any) -> Iterator[Any]:
         yield part if sparse.issparse(X) else _plain(part, np.float32)
 
 
-def _plain(array: np.ndarray, dtype: Any) -> np.ndarray:
+def _plain(array: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     """The array as the compiled loops take it: of this type, in C order, not read-only."""
     array = np.asarray(array, dtype)
     return array if array.flags.c_contiguous and array.flags.writeable else array.copy(order="C")
