@@ -94,8 +94,6 @@ class HIKCodebook(Codebook):
     max_descriptors: int | None = 200_000
     n_jobs: int | None = None
 
-    _words: "WordTables"
-
     @with_one_library_thread
     def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "HIKCodebook":
         """Learn the words.
