@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, log_softmax, logsumexp, softmax
-from sklearn.base import clone
 
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.compiled import take
+from visualwords.estimator import Seed
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_on_workers
 
@@ -70,7 +68,7 @@ def divide(folds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in np.unique(folds)]
 
 
-def random_folds(y: np.ndarray, n_folds: int = 5, random_state: Any = 0) -> np.ndarray:
+def random_folds(y: np.ndarray, n_folds: int = 5, random_state: Seed = 0) -> np.ndarray:
     """Return the fold of every sample, at most as many as the smallest class has samples.
 
     Raises
@@ -102,6 +100,8 @@ def _score_fold(
     train: np.ndarray,
     test: np.ndarray,
 ) -> np.ndarray:
+    from sklearn.base import clone
+
     weight = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
     model = clone(estimator).fit(take(X, train), y[train], **weight)
     return model.decision_function(take(X, test))
@@ -114,6 +114,8 @@ def calibrate(
 
     It is fitted on the scores of a stratified five-fold cross-validation.
     """
+    from sklearn.base import clone
+
     scores = held_out_scores(clone(estimator).set_params(probability=False), X, y, sample_weight)
     codes = np.unique(y, return_inverse=True)[1]
     return SoftmaxCalibration.fit(scores, codes, sample_weight=sample_weight)
@@ -138,6 +140,9 @@ def fit_sigmoid(
     >>> round(slope, 4), round(abs(intercept), 4)
     (0.6931, 0.0)
     """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     n_positive, n_negative = weight[positive].sum(), weight[~positive].sum()
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     spread = float(scores.std()) or 1.0
@@ -219,6 +224,9 @@ class SoftmaxCalibration:
         sample_weight : (n,), optional
             How often every sample counts.
         """
+        from scipy.optimize import minimize
+        from scipy.special import log_softmax
+
         scores = both_classes(scores)
         n, n_classes = scores.shape
         times = np.ones(n) if sample_weight is None else sample_weight
@@ -252,6 +260,9 @@ class SoftmaxCalibration:
         self, scores: np.ndarray, codes: np.ndarray, times: np.ndarray, folds: np.ndarray | None
     ) -> "SoftmaxCalibration":
         """Return the same, times the number for which right and wrong labels are most likely."""
+        from scipy.optimize import minimize_scalar
+        from scipy.special import logsumexp
+
         logits = self.slope * scores + self.offsets
         rows, labels, slack = np.arange(len(codes)), logits.argmax(axis=1), 1 / (len(codes) + 2)
         right = np.where(labels == codes, 1 - slack, slack)
@@ -270,7 +281,9 @@ class SoftmaxCalibration:
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return class probabilities, (n_samples, n_classes); rows sum to one."""
-        return softmax(self.slope * both_classes(scores) + self.offsets, axis=1)
+        logits = self.slope * both_classes(scores) + self.offsets
+        chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return chances / chances.sum(axis=1, keepdims=True)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""

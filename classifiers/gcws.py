@@ -7,23 +7,23 @@ References
 
 import math
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers.kernels.rows import Matrix, split_signs, unit_sum
 from visualwords.compiled import njit
+from visualwords.estimator import Seed, Transformer, check_fitted, validate_data
 from visualwords.parallel import in_threads, n_threads
 
 KEPT_BYTES = 1 << 29  # larger tables of draws are recomputed in every call
 
 
-class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class GCWSHasher(Transformer):
     """Hash signed vectors so that collisions estimate the NGMM (or GMM) kernel.
 
     Each of the k hashes picks one coordinate i* of the vector, and a level t*, such that
@@ -76,22 +76,15 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     0.788
     """
 
-    def __init__(
-        self,
-        n_hashes: int = 256,
-        n_bits: int | None = 8,
-        normalize: bool = True,
-        random_state: int | np.random.RandomState | None = 0,
-        *,
-        t_bits: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_hashes = n_hashes
-        self.n_bits = n_bits
-        self.normalize = normalize
-        self.random_state = random_state
-        self.t_bits = t_bits
-        self.n_jobs = n_jobs
+    n_hashes: int = 256
+    n_bits: int | None = 8
+    normalize: bool = True
+    random_state: Seed = 0
+    _: KW_ONLY
+    t_bits: int = 0
+    n_jobs: int | None = None
+
+    mixin = "ClassNamePrefixFeaturesOutMixin"
 
     def fit(self, X: Matrix, y: object = None) -> Self:
         """Fix the number of columns and the seed; the values of ``X`` do not matter.
@@ -109,6 +102,8 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ):
             if value is not None and not least <= value:
                 raise ValueError(f"GCWSHasher: {name} is {value}, but must be at least {least}")
+        from sklearn.utils import check_random_state
+
         self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return self
 
@@ -178,7 +173,7 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _entries(self, X: Matrix) -> sparse.csr_array:
         """Non-zero magnitudes as CSR: d columns, or 2d split by sign if any value is negative."""
-        check_is_fitted(self)
+        check_fitted(self)
         X = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=0
         )

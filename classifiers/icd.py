@@ -1,14 +1,12 @@
 """The HIK SVM: training on tables or on the Gram matrix, prediction by look-up."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.quantizer import Quantizer, value_limits
@@ -31,7 +29,7 @@ from visualwords.classifiers.tables.level_tables import (
     learn_layout,
     levels_in_file,
 )
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import check_choices, check_fitted, checked_rows, validate_data
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_on_workers, with_one_library_thread
 
@@ -53,7 +51,8 @@ _CHOICES = {
 _LARGEST_BYTE = 255  # the highest level that blocks can keep
 
 
-class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class ICDClassifier(one_vs_rest.ScoringClassifier):
     """Support vector machine with the histogram intersection kernel ([Wu10]).
 
     Minimises, for every class against the rest, ``½ wᵀw + C Σ ξ(w; B(x_i), y_i)``, where B(x) is
@@ -130,39 +129,23 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     ['sea']
     """
 
-    def __init__(
-        self,
-        C: float = 1e-3,
-        loss: str = "squared_hinge",
-        multi_class: str = "ovr",
-        solver: str = "auto",
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        n_bins: int = 100,
-        class_weight: one_vs_rest.ClassWeight = None,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-        *,
-        quantization: str = "auto",
-        order: str = "random",
-        probability: bool = False,
-    ):
-        self.C = C
-        self.loss = loss
-        self.multi_class = multi_class
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_bins = n_bins
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.quantization = quantization
-        self.order = order
-        self.probability = probability
+    C: float = 1e-3
+    loss: str = "squared_hinge"
+    multi_class: str = "ovr"
+    solver: str = "auto"
+    tol: float = 0.1
+    max_iter: int = 1000
+    n_bins: int = 100
+    class_weight: one_vs_rest.ClassWeight = None
+    random_state: int | None = 0
+    n_jobs: int | None = None
+    _: KW_ONLY
+    quantization: str = "auto"
+    order: str = "random"
+    probability: bool = False
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn one table a class.
 
         Parameters
@@ -183,17 +166,16 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             self._fit_with_folds(X, y, np.full(len(X), -1))
             return self
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        X, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        weight = None
         if sample_weight is not None:
-            sample_weight = one_vs_rest.check_sample_weight(sample_weight, X)
-            kept = np.flatnonzero(sample_weight)
-            X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
-        self._learn_quantizer(X, sample_weight)
+            weight = one_vs_rest.check_sample_weight(sample_weight, X)
+            kept = np.flatnonzero(weight)
+            X, labels, weight = X[kept], labels[kept], weight[kept]
+        self._learn_quantizer(X, weight)
         levels = self.quantizer_.levels_of(X)
-        self.classes_, codes = one_vs_rest.encode_labels(y)
-        cost = one_vs_rest.sample_costs(
-            self.C, codes, self.classes_, self.class_weight, sample_weight
-        )
+        self.classes_, codes = one_vs_rest.encode_labels(labels)
+        cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
         rows, cost = canonical_rows(levels, codes, cost)
         problem = self._problem(levels, rows, codes[rows], cost, learn_layout(levels))
         if self.multi_class == "crammer_singer":
@@ -206,13 +188,15 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             values, n_iter, violation = solve_on_workers(SOLVERS[self.solver_], problem)
         self._keep(problem.layout, values, n_iter, violation)
         if self.probability:
+            from sklearn.base import clone
+
             plain = clone(self).set_params(probability=False)
-            self.calibration_ = calibration.calibrate(plain, X, y, sample_weight)
+            self.calibration_ = calibration.calibrate(plain, X, labels, weight)
         return self
 
     @with_one_library_thread
     def fit_and_hold_out(
-        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+        self, X: Any, y: ArrayLike, folds: np.ndarray, sample_weight: ArrayLike | None = None
     ) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
@@ -247,8 +231,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        check_fitted(self)
+        X = checked_rows(self, X)
         levels = self.quantizer_.levels_of(X)
         scores = level_tables.table_scores(levels, self.layout_, self.table_values_, self.n_jobs)
         return scores[:, 0] if self.classes_.size == 2 else scores
@@ -264,8 +248,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         -------
         (n_features, n_classes) float32, or (n_features, 1) for two classes
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        check_fitted(self)
+        X = checked_rows(self, X)
         levels = self.quantizer_.levels_of(X)
         row = (levels.toarray() if sparse.issparse(levels) else levels)[0].astype(np.int64)
         below, above, share = level_tables.cells_around(row, np.arange(row.size), self.layout_)
@@ -275,7 +259,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @property
     def tables_(self) -> np.ndarray:
         """The tables as a full array; made on every access from the compact form."""
-        check_is_fitted(self)
+        check_fitted(self)
         return level_tables.expand_tables(
             self.layout_, self.table_values_, self.quantizer_.n_levels_
         )
@@ -288,7 +272,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         dict of str to ndarray
             For :meth:`set_state` of a classifier with the same parameters.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         state = {
             "classes": one_vs_rest.storable(self.classes_),
             "table_levels": self.layout_.heights,
@@ -358,6 +342,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     ) -> LevelProblem:
         seed = None
         if self.order == "random":
+            from sklearn.utils import check_random_state
+
             seed = int(check_random_state(self.random_state).randint(2**31))
         n_classes = self.classes_.size
         both = n_classes == 2 and self.multi_class == "ovr"
@@ -385,7 +371,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         few_cells = problem.layout.offsets[-1] <= problem.rows.size and is_dense
         return "primal" if few_cells and self.loss == "squared_hinge" else "dual"
 
-    def _fit_with_folds(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
+    def _fit_with_folds(self, X: Any, y: ArrayLike, folds: np.ndarray) -> np.ndarray:
         """Learn from an array or a file in blocks of rows; return held-out scores."""
         self._check_parameters()
         self.classes_, codes = one_vs_rest.encode_labels(y)

@@ -2,20 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn import config_context
-from sklearn.base import BaseEstimator
-from sklearn.svm import SVC
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.kernels import KERNELS, intersection, pyramid_match
@@ -23,7 +16,13 @@ from visualwords.classifiers.kernels.rows import DAMAGED, pack_rows, unpack_rows
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.compiled import take
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import (
+    Seed,
+    check_choices,
+    check_fitted,
+    checked_rows,
+    validate_data,
+)
 from visualwords.model_file import State, part_of, prefixed
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
@@ -45,7 +44,8 @@ class KernelMachines(NamedTuple):
     n_iter: int
 
 
-class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class KernelSVC(one_vs_rest.ScoringClassifier):
     """Kernel SVM with an intercept: minimise ½‖w‖² + Σ C_i max(0, 1 − y_i f(x_i)).
 
     LIBSVM solves it on the Gram matrix of the training samples (8 n² bytes).
@@ -124,35 +124,21 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
     ['sea']
     """
 
-    def __init__(
-        self,
-        kernel: str | Callable[..., np.ndarray] = "hik",
-        C: float = 1.0,
-        kernel_params: Mapping[str, object] | None = None,
-        *,
-        multi_class: str = "ovr",
-        class_weight: Mapping[object, float] | str | None = None,
-        probability: bool = False,
-        sub_polynomial: float | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 10_000_000,
-        random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.kernel_params = kernel_params
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.probability = probability
-        self.sub_polynomial = sub_polynomial
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    kernel: str | Callable[..., np.ndarray] = "hik"
+    C: float = 1.0
+    kernel_params: Mapping[str, object] | None = None
+    _: KW_ONLY
+    multi_class: str = "ovr"
+    class_weight: one_vs_rest.ClassWeight = None
+    probability: bool = False
+    sub_polynomial: float | None = None
+    tol: float = 1e-3
+    max_iter: int = 10_000_000
+    random_state: Seed = 0
+    n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train.
 
         Parameters
@@ -173,7 +159,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
 
     @with_one_library_thread
     def fit_and_hold_out(
-        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+        self, X: Any, y: ArrayLike, folds: np.ndarray, sample_weight: ArrayLike | None = None
     ) -> np.ndarray:
         """Fit, and return every sample's scores by a model that was trained without its fold.
 
@@ -203,7 +189,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         ----------
         X : like that of ``fit``; with ``kernel="precomputed"`` K(x, training sample), (n, n_train)
         """
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._check(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         step = max(1, ENTRIES_AT_A_TIME // max(1, self.support_.size))
@@ -223,7 +209,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         dict of str to ndarray
             For :meth:`set_state` of a classifier with the same parameters.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         given = self.kernel_params or {}
         widths = {k: v for k, v in self.kernel_params_.items() if v != given.get(k)}
         state = {
@@ -265,7 +251,9 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
             raise ValueError(DAMAGED)
         return self
 
-    def _fit(self, X: Any, y: Any, weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def _fit(
+        self, X: Any, y: ArrayLike, weight: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Train; return the Gram matrix, every sample's class as a number, and the weights."""
         self._check_parameters()
         X, y = self._check(X, y)
@@ -367,11 +355,13 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
                 self.side_: int = X.side
             if not y:
                 return X
+            from sklearn.utils.validation import check_consistent_length, column_or_1d
+
             labels = column_or_1d(y[0], warn=True)
             check_consistent_length(X, labels)
             return X, labels
         if not y:
-            X = validate_data(self, X, accept_sparse="csr", reset=False)
+            X = checked_rows(self, X)
             self._refuse_negative(X)
             return X
         X, labels = validate_data(self, X, y[0], accept_sparse="csr")
@@ -444,6 +434,9 @@ def solve(
         kept = np.flatnonzero(cost)
         machines = solve(gram[np.ix_(kept, kept)], codes[kept], cost[kept], tol, max_iter)
         return machines._replace(support=kept[machines.support])
+    from sklearn import config_context
+    from sklearn.svm import SVC
+
     svc = SVC(C=1.0, kernel="precomputed", tol=tol, max_iter=max_iter)
     with config_context(assume_finite=True):
         svc.fit(gram, codes, sample_weight=cost)

@@ -1,14 +1,11 @@
 """Linear classifiers that keep what they learned in plain arrays, for model files."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.linear_model import Ridge
-from sklearn.svm import LinearSVC
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.row_file import RowFile
@@ -20,12 +17,14 @@ from visualwords.classifiers.solvers.byte_rows import (
     solve_on_products,
     sums_of_rows,
 )
+from visualwords.estimator import Seed, check_fitted, checked_rows, validate_data
 from visualwords.parallel import with_one_library_thread
 
 ROWS_AT_A_TIME = 512
 
 
-class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class LinearClassifier(one_vs_rest.ScoringClassifier):
     """scikit-learn's linear SVM or ridge regression without bias, whose state can be stored.
 
     For rows that are explicit feature vectors of a kernel already, as those of
@@ -58,23 +57,15 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     [0, 0, 1, 1]
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        *,
-        class_weight: one_vs_rest.ClassWeight = None,
-        loss: str = "squared_hinge",
-    ):
-        self.C = C
-        self.loss = loss
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    C: float = 1.0
+    random_state: Seed = 0
+    n_jobs: int | None = None
+    _: KW_ONLY
+    class_weight: one_vs_rest.ClassWeight = None
+    loss: str = "squared_hinge"
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn one weight for each column and class; samples count as often as they weigh."""
         one_vs_rest.check_linear(self.loss, self.C)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -84,11 +75,15 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         if self.loss == "squared_error":
             signs = one_vs_rest.signs(codes, self.classes_.size).T
             cost = np.clip(self.C, one_vs_rest.SMALLEST_COST, one_vs_rest.LARGEST_COST)
+            from sklearn.linear_model import Ridge
+
             ridge = Ridge(1 / (2 * cost), fit_intercept=False, random_state=self.random_state)
             found = ridge.fit(X, signs, sample_weight=weight)
             self.coef_ = np.atleast_2d(found.coef_).astype(np.float32)
             self.n_iter_ = 1
             return self
+        from sklearn.svm import LinearSVC
+
         how = {"dual": True, "fit_intercept": False, "max_iter": 5000}
         solver = LinearSVC(C=self.C, random_state=self.random_state, **how)
         solver.fit(_with_short_indices(X), codes, sample_weight=weight)
@@ -99,9 +94,9 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        check_fitted(self)
+        X = checked_rows(self, X, [np.float64, np.float32])
+        scores = X @ self.coef_.T
         return scores[:, 0] if self.classes_.size == 2 else scores
 
     def contributions(self, X: Any) -> np.ndarray:
@@ -115,13 +110,13 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         -------
         (n_features, n_classes) float32, or (n_features, 1) for two classes
         """
-        check_is_fitted(self)
+        check_fitted(self)
         row = X.toarray()[0] if sparse.issparse(X) else np.asarray(X)[0]
         return row[:, None].astype(np.float32) * self.coef_.T
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         classes = one_vs_rest.storable(self.classes_)
         return {"classes": classes, "coef": self.coef_, "n_iter": np.array(self.n_iter_)}
 
@@ -134,7 +129,8 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         return self
 
 
-class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
     """Linear SVM or ridge regression, one against the rest, no bias, of int8 rows.
 
     For encodings such as Fisher vectors, with thousands of columns. All classes, and the folds of
@@ -177,32 +173,23 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     ['a', 'a', 'b', 'b']
     """
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-        *,
-        tol: float = 0.1,
-        class_weight: one_vs_rest.ClassWeight = None,
-        loss: str = "squared_hinge",
-    ):
-        self.C = C
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    C: float = 10.0
+    random_state: int = 0
+    n_jobs: int | None = None
+    _: KW_ONLY
+    tol: float = 0.1
+    class_weight: one_vs_rest.ClassWeight = None
+    loss: str = "squared_hinge"
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the weights of int8 rows (n, d): an array, or a `RowFile` in random order."""
         self._solve(X, y, None, sample_weight)
         return self
 
     @with_one_library_thread
     def fit_and_hold_out(
-        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+        self, X: Any, y: ArrayLike, folds: np.ndarray, sample_weight: ArrayLike | None = None
     ) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
@@ -224,7 +211,11 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     @with_one_library_thread
     def fit_on_products(
-        self, products: np.ndarray, y: Any, folds: np.ndarray, sample_weight: Any = None
+        self,
+        products: np.ndarray,
+        y: ArrayLike,
+        folds: np.ndarray,
+        sample_weight: ArrayLike | None = None,
     ) -> tuple[np.ndarray, RowCoefficients]:
         """Learn from X Xᵀ alone, (n, n) float64; return held-out scores and rows' coefficients.
 
@@ -248,7 +239,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
-        check_is_fitted(self)
+        check_fitted(self)
         X = _checked(X)
         if X.shape[1] != self.weights_.shape[1]:
             raise ValueError(f"{X.shape[1]} columns; the model has {self.weights_.shape[1]}")
@@ -261,13 +252,13 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return what every column of one row adds to its scores, (d, n_outputs) float64."""
-        check_is_fitted(self)
+        check_fitted(self)
         row = _checked(X)[0].astype(np.float64)
         return row[:, None] * (self.weights_ * self.factors_[:, None]).T
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         return {
             "classes": one_vs_rest.storable(self.classes_),
             "weights": self.weights_,
@@ -285,7 +276,9 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             raise ValueError("weights and classes do not belong together; the file is damaged")
         return self
 
-    def _problem(self, y: Any, folds: np.ndarray | None, sample_weight: Any) -> ByteProblem:
+    def _problem(
+        self, y: ArrayLike, folds: np.ndarray | None, sample_weight: ArrayLike | None
+    ) -> ByteProblem:
         """Return the machines of classes, which are learned."""
         one_vs_rest.check_linear(self.loss, self.C)
         self.classes_, codes = one_vs_rest.encode_labels(y)
@@ -295,7 +288,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         return ByteProblem(codes, costs, self.classes_.size, folds, *settings)
 
     def _solve(
-        self, X: Any, y: Any, folds: np.ndarray | None, sample_weight: Any
+        self, X: Any, y: ArrayLike, folds: np.ndarray | None, sample_weight: ArrayLike | None
     ) -> np.ndarray | None:
         """Learn, and return held-out scores."""
         problem = self._problem(y, folds, sample_weight)

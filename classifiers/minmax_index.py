@@ -5,19 +5,17 @@ References
 .. [Li16] P. Li, "Generalized Intersection Kernel", 2016.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import binom
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers.gcws import GCWSHasher
 from visualwords.classifiers.kernels.minmax import min_sums
 from visualwords.classifiers.kernels.rows import Matrix, row_sums, split_signs, unit_sum
 from visualwords.compiled import njit
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import Estimator, Seed, check_choices, check_fitted, validate_data
 from visualwords.parallel import in_threads, n_threads
 
 N_PROBES, N_OTHERS, N_NEIGHBORS = 100, 20_000, 10  # of the sample that sets the tables
@@ -26,7 +24,8 @@ _SIMILARITIES = 1 << 22  # at most that are held at a time, where all rows are c
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-class MinMaxIndex(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class MinMaxIndex(Estimator):
     """Hash tables for the k most similar rows by NGMM, GMM or GInt similarity.
 
     Every table keys the rows by a few GCWS codes, so that rows of similarity s share a bucket of
@@ -81,24 +80,14 @@ class MinMaxIndex(BaseEstimator):
     array([[1.   , 0.935]])
     """
 
-    def __init__(
-        self,
-        n_hashes: int = 256,
-        random_state: int | np.random.RandomState | None = 0,
-        *,
-        similarity: str = "ngmm",
-        codes_per_table: int | None = None,
-        target_recall: float = 0.95,
-        n_compared: int = 200,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_hashes = n_hashes
-        self.random_state = random_state
-        self.similarity = similarity
-        self.codes_per_table = codes_per_table
-        self.target_recall = target_recall
-        self.n_compared = n_compared
-        self.n_jobs = n_jobs
+    n_hashes: int = 256
+    random_state: Seed = 0
+    _: KW_ONLY
+    similarity: str = "ngmm"
+    codes_per_table: int | None = None
+    target_recall: float = 0.95
+    n_compared: int = 200
+    n_jobs: int | None = None
 
     def fit(self, X: Matrix, y: object = None) -> Self:
         """Choose the tables and store the rows of ``X``.
@@ -145,7 +134,7 @@ class MinMaxIndex(BaseEstimator):
             Most similar first, equal ones by number.
         similarities : float64 array of shape (n, k), exact
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if not 1 <= k <= self.n_rows_:
             raise ValueError(f"k is {k}, but the index holds {self.n_rows_} rows")
         X = self._check(X, reset=False)
@@ -195,6 +184,8 @@ class MinMaxIndex(BaseEstimator):
         """The largest m with the wanted chance of sharing enough buckets with near rows."""
         if rows.shape[0] < 2:
             return 1
+        from scipy.stats import binom
+
         rng = np.random.default_rng(self.hasher_.seed_)
         sample = rng.permutation(rows.shape[0])[:N_OTHERS]
         probes = sample[:N_PROBES]

@@ -1,34 +1,34 @@
 """What every one-vs-rest classifier here shares: signs, costs, and labels from scores."""
 
 import warnings
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_non_negative
+from numpy.typing import ArrayLike
 
+from visualwords.estimator import Classifier, check_non_negative
 from visualwords.parallel import n_workers
 
 if TYPE_CHECKING:
     from visualwords.classifiers.calibration import SoftmaxCalibration
 
 SMALLEST_COST, LARGEST_COST = 1e-8, 1e8
-ClassWeight = dict[Any, float] | str | None
+ClassWeight = Mapping[Any, float] | str | None
 
 LINEAR_LOSSES = ("squared_hinge", "squared_error")
 
 
-class ScoreMixin(ClassifierMixin):
+class ScoringClassifier(Classifier):
     """Labels and probabilities of a classifier with ``decision_function`` and ``classes_``."""
 
     classes_: np.ndarray
     calibration_: "SoftmaxCalibration"
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of every sample of X."""
@@ -39,15 +39,22 @@ class ScoreMixin(ClassifierMixin):
         tags.input_tags.sparse = True
         return tags
 
-    @available_if(lambda self: getattr(self, "probability", False))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities, (n_samples, n_classes); needs ``probability=True``."""
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """What returns probabilities, (n_samples, n_classes); needs ``probability=True``."""
+        if not getattr(self, "probability", False):
+            raise AttributeError(f"{self} has no predict_proba without probability=True")
+        return self._probabilities
+
+    def _probabilities(self, X: Any) -> np.ndarray:
         return self.calibration_.probabilities(self.decision_function(X))
 
 
 def warn_unless_converged(violation: float, tol: float, max_iter: int) -> None:
     """Warn where a training ended before its violation was small."""
     if violation > tol:
+        from sklearn.exceptions import ConvergenceWarning
+
         warnings.warn(
             f"after max_iter={max_iter} passes the projected gradients still differ by "
             f"{violation:.3g} (tol={tol}); raise max_iter or tol",
@@ -56,7 +63,7 @@ def warn_unless_converged(violation: float, tol: float, max_iter: int) -> None:
         )
 
 
-def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
+def encode_labels(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and every label's index among them.
 
     Raises
@@ -70,6 +77,8 @@ def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     >>> classes.tolist(), codes.tolist()
     (['cat', 'dog'], [1, 0, 1])
     """
+    from sklearn.utils.multiclass import check_classification_targets
+
     y = np.asarray(y)
     check_classification_targets(y)  # refuses fractions, warns where nearly all are different
     classes, codes = np.unique(y, return_inverse=True)
@@ -85,7 +94,7 @@ def storable(classes: np.ndarray) -> np.ndarray:
     return classes.astype(str) if classes.dtype == object else classes
 
 
-def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
+def check_sample_weight(weight: ArrayLike, X: Any) -> np.ndarray:
     """Return the weights of all samples, float64; one number stands for all.
 
     Raises
@@ -98,16 +107,20 @@ def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
     >>> check_sample_weight([1, 2], np.eye(2))
     array([1., 2.])
     """
+    from sklearn.utils import check_array, check_consistent_length
+
     if isinstance(weight, Real):
         weight = np.full(X.shape[0], weight)
-    weight = check_array(weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if weight.ndim != 1:
-        raise ValueError(f"sample_weight has {weight.ndim} dimensions; give one number a sample")
-    check_consistent_length(weight, X)
-    check_non_negative(weight, "sample_weight")
-    if not weight.any():
+    checked: np.ndarray = check_array(
+        weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if checked.ndim != 1:
+        raise ValueError(f"sample_weight has {checked.ndim} dimensions; give one number a sample")
+    check_consistent_length(checked, X)
+    check_non_negative(checked, "sample_weight")
+    if not checked.any():
         raise ValueError("sample_weight is zero for all samples; at least one must be positive")
-    return weight
+    return checked
 
 
 def check_linear(loss: str, C: float) -> None:
@@ -147,8 +160,8 @@ def sample_costs(
     C: float,
     codes: np.ndarray,
     classes: np.ndarray,
-    class_weight: Any = None,
-    sample_weight: np.ndarray | None = None,
+    class_weight: ClassWeight = None,
+    sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
     """Return the cost of every sample: C × weight of its class × its own weight.
 
@@ -163,8 +176,10 @@ def sample_costs(
     """
     cost = np.full(codes.size, min(float(C), LARGEST_COST))
     if sample_weight is not None:
-        cost *= sample_weight
+        cost *= np.asarray(sample_weight)
     if class_weight is not None:
+        from sklearn.utils.class_weight import compute_class_weight
+
         by_class = compute_class_weight(
             class_weight, classes=classes, y=classes[codes], sample_weight=sample_weight
         )

@@ -1,12 +1,11 @@
 """SVM with an additive kernel at the speed of a linear one, for sparse, wide or very long data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from numpy.typing import ArrayLike
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.kernels.expansions import (
@@ -19,7 +18,7 @@ from visualwords.classifiers.kernels.expansions import (
 from visualwords.classifiers.solvers import low_rank
 from visualwords.classifiers.tables import level_pairs
 from visualwords.classifiers.tables.level_pairs import LevelRows, LevelScale
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import check_choices, check_fitted, checked_rows, validate_data
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
@@ -33,7 +32,8 @@ _CHOICES = {
 }
 
 
-class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class PmSVMClassifier(one_vs_rest.ScoringClassifier):
     """Support vector machine with the power mean or another additive kernel ([Yang12]).
 
     Minimises, for every class against the rest, the dual of the hinge-loss SVM without bias
@@ -118,45 +118,26 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     ['sea']
     """
 
-    def __init__(
-        self,
-        p: float = -1,
-        C: float = 0.01,
-        approximation: str = "eigen",
-        degree: int = 2,
-        nodes: str = "chebyshev",
-        table_size: int | None = 1000,
-        *,
-        kernel: Any = "power_mean",
-        rank: int | str = "auto",
-        scaling: str = "global",
-        spacing: str = "auto",
-        tol: float = 0.1,
-        max_iter: int = 1000,
-        class_weight: Any = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        probability: bool = False,
-    ):
-        self.p = p
-        self.C = C
-        self.approximation = approximation
-        self.degree = degree
-        self.nodes = nodes
-        self.table_size = table_size
-        self.kernel = kernel
-        self.rank = rank
-        self.scaling = scaling
-        self.spacing = spacing
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.probability = probability
+    p: float = -1
+    C: float = 0.01
+    approximation: str = "eigen"
+    degree: int = 2
+    nodes: str = "chebyshev"
+    table_size: int | None = 1000
+    _: KW_ONLY
+    kernel: Any = "power_mean"
+    rank: int | str = "auto"
+    scaling: str = "global"
+    spacing: str = "auto"
+    tol: float = 0.1
+    max_iter: int = 1000
+    class_weight: one_vs_rest.ClassWeight = None
+    random_state: int | None = 0
+    n_jobs: int | None = None
+    probability: bool = False
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from data in memory, or mapped into it.
 
         Parameters
@@ -173,14 +154,14 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         PmSVMClassifier
             This object.
         """
-        X, y = validate_data(
+        X, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite=False
         )
         self._check_parameters()
         weight = None
         if sample_weight is not None:
             weight = one_vs_rest.check_sample_weight(sample_weight, X)
-        self.classes_, codes = one_vs_rest.encode_labels(y)
+        self.classes_, codes = one_vs_rest.encode_labels(labels)
         X = level_pairs.canonical(X)
         self._tables = make_tables(level_pairs.survey(X, self.scaling), vars(self))
         rows, score, values = self._tables.read(X)
@@ -204,14 +185,14 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         if not self._tables.exact:
             self._tables = replace(self._tables, expansion=None)
         if self.probability:
-            self.calibration_ = calibration.calibrate(self, X, y, weight)
+            self.calibration_ = calibration.calibrate(self, X, labels, weight)
         return self
 
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
-        check_is_fitted(self)
-        X = level_pairs.canonical(self._check(X))
+        check_fitted(self)
+        X = level_pairs.canonical(checked_rows(self, X, _FLOATS))
         grouped = low_rank.group_weights(self.weights_)
 
         def score(start: int) -> np.ndarray:
@@ -233,8 +214,8 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         -------
         (n_features, n_classes) float32, or (n_features, 1) for two classes
         """
-        check_is_fitted(self)
-        X = level_pairs.canonical(self._check(X))
+        check_fitted(self)
+        X = level_pairs.canonical(checked_rows(self, X, _FLOATS))
         rows, score, _ = self._tables.read(X)
         added = np.zeros((X.shape[1], len(self.weights_)), np.float32)
         columns = rows.columns.astype(np.int64)
@@ -244,13 +225,13 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @property
     def score_table_(self) -> np.ndarray:
         """The vectors of the levels, (levels, rank)."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self._tables.score
 
     @property
     def tables_(self) -> np.ndarray:
         """What every feature adds at every level, (n_problems, n_features, levels)."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self.weights_ @ self.score_table_.T
 
     def get_state(self) -> dict[str, np.ndarray]:
@@ -261,7 +242,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         dict of str to ndarray
             For :meth:`set_state` of a classifier with the same parameters.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         state = {
             "classes": one_vs_rest.storable(self.classes_),
             "weights": self.weights_,
@@ -279,9 +260,6 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self._tables = tables_from_state(state, self.get_params(deep=False))
         calibration.restore_calibration(self, state)
         return self
-
-    def _check(self, X: Any) -> Any:
-        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
 
     def _check_parameters(self) -> None:
         check_choices(self, **_CHOICES)

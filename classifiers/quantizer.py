@@ -1,17 +1,23 @@
 """Real feature values → small integer levels, the form in which HIK becomes a table look-up."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from math import ceil
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers.one_vs_rest import check_sample_weight
 from visualwords.compiled import as_compiled, njit
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import (
+    Transformer,
+    check_choices,
+    check_fitted,
+    checked_rows,
+    validate_data,
+)
 
 _COLUMNS = 8  # their edges stay in the caches while all rows pass
 
@@ -23,7 +29,8 @@ _COLUMNS_AT_A_TIME = 8
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
-class Quantizer(TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class Quantizer(Transformer):
     """Map feature values to integer levels 0 … v̄ ([Wu10], Eq. 13, and two alternatives).
 
     ``v → ⌊v̄ (v − v_min) / (v_max − v_min)⌋``, clipped to [0, v̄]
@@ -74,12 +81,12 @@ class Quantizer(TransformerMixin, BaseEstimator):
            [3, 4]], dtype=uint8)
     """
 
-    def __init__(self, n_bins: int = 100, *, strategy: str = "uniform", percentile: float = 97.5):
-        self.n_bins = n_bins
-        self.strategy = strategy
-        self.percentile = percentile
+    n_bins: int = 100
+    _: KW_ONLY
+    strategy: str = "uniform"
+    percentile: float = 97.5
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the level edges.
 
         Parameters
@@ -138,8 +145,8 @@ class Quantizer(TransformerMixin, BaseEstimator):
             uint8, or uint16 where there are more than 256 levels. A CSR matrix stays one if its
             zeros are level 0 (always so without negative training values).
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        check_fitted(self)
+        X = checked_rows(self, X)
         return self.levels_of(X)
 
     def levels_of(self, X: Rows) -> Rows:
@@ -164,7 +171,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         return {
             "strategy": np.array(self.strategy),
             "n_features": np.array(self.n_features_in_),

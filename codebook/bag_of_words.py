@@ -1,13 +1,12 @@
 """Histograms of visual words in the windows of images."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import TransformerMixin, clone
-from sklearn.exceptions import NotFittedError
 
-from visualwords.codebook.codebook import as_sets, has_learned
+from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.spatial_pyramid import (
     NORMS,
     SCOPES,
@@ -15,11 +14,10 @@ from visualwords.codebook.spatial_pyramid import (
     as_pyramid,
     normalize,
 )
+from visualwords.estimator import Labels, TakesObjects, Transformer, check_choices, is_fitted
 from visualwords.features.local_features import (
     LocalFeatures,
     LocalFeatureSets,
-    TakesObjects,
-    check_choices,
 )
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
@@ -28,7 +26,8 @@ from visualwords.progress import Progress
 _CELLS = 1 << 22  # numbers of dense histograms made at a time
 
 
-class BagOfWords(TransformerMixin, TakesObjects):
+@dataclass(eq=False, repr=False)
+class BagOfWords(Transformer, TakesObjects):
     """Count the visual words of images in the windows of a pyramid.
 
     Column ``w n_words + k`` counts the patches of word k in window w.
@@ -67,25 +66,16 @@ class BagOfWords(TransformerMixin, TakesObjects):
     ['level1_window0_word0', 'level1_window0_word1']
     """
 
-    def __init__(
-        self,
-        codebook: Any,
-        pyramid: Any = 31,
-        *,
-        norm: str | None = None,
-        scope: str = "window",
-        power: float = 1.0,
-        output: str = "auto",
-    ):
-        self.codebook = codebook
-        self.pyramid = pyramid
-        self.norm = norm
-        self.scope = scope
-        self.power = power
-        self.output = output
+    codebook: Any
+    pyramid: Any = 31
+    _: KW_ONLY
+    norm: str | None = None
+    scope: str = "window"
+    power: float = 1.0
+    output: str = "auto"
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "BagOfWords":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "BagOfWords":
         """Learn the codebook, unless it has learned.
 
         Parameters
@@ -98,9 +88,11 @@ class BagOfWords(TransformerMixin, TakesObjects):
         """
         self._check_parameters()
         sets = X if isinstance(X, np.ndarray) else as_sets(X)
-        if has_learned(self.codebook):
+        if is_fitted(self.codebook):
             self.codebook_ = self.codebook
         else:
+            from sklearn.base import clone
+
             self.codebook_ = clone(self.codebook).fit(sets, y, progress=progress)
         return self
 
@@ -168,7 +160,7 @@ class BagOfWords(TransformerMixin, TakesObjects):
             shares[inside] += window[words[inside]]
         return shares
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``level2_window7_word13``."""
         words = [f"word{k}" for k in range(self._words_in_use.n_words)]
         return np.array(
@@ -182,7 +174,8 @@ class BagOfWords(TransformerMixin, TakesObjects):
 
     def set_state(self, state: dict[str, np.ndarray]) -> "BagOfWords":
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
-        self.codebook_ = clone(self.codebook).set_state(part_of("codebook_", state))
+        unfitted = type(self.codebook)(**self.codebook.get_params(deep=False))
+        self.codebook_ = unfitted.set_state(part_of("codebook_", state))
         return self
 
     @property
@@ -193,7 +186,9 @@ class BagOfWords(TransformerMixin, TakesObjects):
     def _words_in_use(self) -> Any:
         if hasattr(self, "codebook_"):
             return self.codebook_
-        if not has_learned(self.codebook):
+        if not is_fitted(self.codebook):
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError("the codebook has not learned; call fit of the BagOfWords first")
         return self.codebook
 

@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from visualwords.compiled import is_plain
+from visualwords.estimator import (
+    Labels,
+    Seed,
+    Transformer,
+    check_fitted,
+    checked_rows,
+    validate_data,
+)
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.parallel import map_on_workers, within_reach
 
@@ -26,7 +29,7 @@ _LEAST = 10_000  # and at least so many for all
 Distances = Callable[[np.ndarray], np.ndarray]
 
 
-class Codebook(TransformerMixin, BaseEstimator):
+class Codebook(Transformer):
     """Base of codebooks: they give every descriptor the number of a word.
 
     A subclass learns in ``fit`` and defines ``predict``, ``transform``, ``get_state`` and
@@ -34,16 +37,18 @@ class Codebook(TransformerMixin, BaseEstimator):
     """
 
     n_words: int
-    random_state: Any
+    random_state: Seed
     max_descriptors: int | None
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns of ``transform``: word0, word1, …"""
-        check_is_fitted(self)
+        check_fitted(self)
         return np.array([f"word{k}" for k in range(self.n_words)], dtype=object)
 
-    def _training_descriptors(self, X: Any, y: Any) -> tuple[np.ndarray, np.random.RandomState]:
+    def _training_descriptors(self, X: Any, y: Labels) -> tuple[np.ndarray, np.random.RandomState]:
         """Descriptors to learn from, at most ``max_descriptors``, and the random generator."""
+        from sklearn.utils import check_random_state
+
         random = check_random_state(self.random_state)
         descriptors = self._check(X, reset=True)
         sets = X if isinstance(X, LocalFeatureSets) else descriptors
@@ -60,12 +65,12 @@ class Codebook(TransformerMixin, BaseEstimator):
     def _check(self, X: Any, *, reset: bool = False) -> np.ndarray:
         """Descriptors as a C-ordered array of uint8, uint16 or float32."""
         X = descriptors_of(X)
-        if not reset and is_plain(self, X, "u") and X.dtype.itemsize <= 2:
-            return X
-        empty = isinstance(X, np.ndarray) and X.ndim == 2 and len(X) == 0 and not reset
-        X = validate_data(
-            self, X, dtype="numeric", order="C", reset=reset, ensure_min_samples=0 if empty else 1
-        )
+        if reset:
+            X = validate_data(self, X, dtype="numeric", order="C")
+        else:
+            empty = isinstance(X, np.ndarray) and X.ndim == 2 and len(X) == 0
+            least = 0 if empty else 1
+            X = checked_rows(self, X, order="C", accept_sparse=False, ensure_min_samples=least)
         if X.dtype not in (np.uint8, np.uint16, np.float32):
             X = X.astype(np.float32)
         return X
@@ -98,15 +103,6 @@ def as_sets(X: Any) -> LocalFeatureSets:
     return images if isinstance(images, LocalFeatureSets) else LocalFeatureSets.concatenate(images)
 
 
-def has_learned(codebook: Any) -> bool:
-    """Return whether an estimator is fitted."""
-    try:
-        check_is_fitted(codebook)
-    except NotFittedError:
-        return False
-    return True
-
-
 def fair_shares(available: np.ndarray, total: int) -> np.ndarray:
     """Divide ``total`` as equally as possible; no share exceeds what is available.
 
@@ -136,7 +132,7 @@ def fair_shares(available: np.ndarray, total: int) -> np.ndarray:
 
 
 def balanced_rows(
-    sets: LocalFeatureSets, labels: Any, total: int, random: np.random.RandomState
+    sets: LocalFeatureSets, labels: Labels, total: int, random: np.random.RandomState
 ) -> np.ndarray:
     """Draw rows of the descriptors, as equally as possible from classes, and from their images.
 
@@ -171,7 +167,10 @@ def balanced_rows(
 
 
 def choose_rows(
-    X: LocalFeatureSets | np.ndarray, labels: Any, most: int | None, random: np.random.RandomState
+    X: LocalFeatureSets | np.ndarray,
+    labels: Labels,
+    most: int | None,
+    random: np.random.RandomState,
 ) -> np.ndarray | slice:
     """Return the rows to learn from, at most so many; of images as `balanced_rows` draws them."""
     n = len(X.descriptors) if isinstance(X, LocalFeatureSets) else len(X)
@@ -231,14 +230,14 @@ def choose_seeds(
 
 
 @contextmanager
-def in_parts(X: np.ndarray) -> Iterator[list[Any]]:
+def in_parts(X: np.ndarray) -> Iterator[list[np.ndarray]]:
     """Yield the parts of an array for several calls of `map_parts`; each is sent once."""
     with within_reach([X[start : start + ROWS] for start in range(0, len(X), ROWS)]) as parts:
         yield parts
 
 
 def map_parts(
-    function: Callable[[np.ndarray], Any], parts: Sequence[Any], n_jobs: int | None
+    function: Callable[[np.ndarray], Any], parts: Sequence[np.ndarray], n_jobs: int | None
 ) -> list:
     """The results of a function for each part of the rows, in their order.
 

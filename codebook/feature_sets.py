@@ -1,21 +1,18 @@
 """Sets of points on an integer grid, which the pyramid match compares, from local features."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, overload
 
 import numpy as np
-from sklearn.base import TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._pyramid_match import project_rows
 from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.projection import Projection
+from visualwords.estimator import Labels, Seed, TakesObjects, Transformer, check_fitted
 from visualwords.features.local_features import (
     LocalFeatures,
     LocalFeatureSets,
-    TakesObjects,
     ragged_rows,
 )
 from visualwords.parallel import with_one_library_thread
@@ -155,7 +152,8 @@ def _as_points(array: Any, index: int) -> np.ndarray:
     return np.clip(points, -FARTHEST, FARTHEST).astype(np.int32)
 
 
-class FeatureSetEncoder(TransformerMixin, TakesObjects):
+@dataclass(eq=False, repr=False)
+class FeatureSetEncoder(Transformer, TakesObjects):
     """Reduce descriptors by principal components, append positions, and round to a grid.
 
     A descriptor x becomes ⌊s (Pᵀ(x − mean) − lowest)⌋, where the columns of P are the leading
@@ -209,27 +207,17 @@ class FeatureSetEncoder(TransformerMixin, TakesObjects):
     (2, (32, 5), True)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = 10,
-        positions: bool = True,
-        *,
-        position_weight: float = 1.0,
-        side: int = 256,
-        skip_blank: bool = True,
-        sample_size: int = 50_000,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.positions = positions
-        self.position_weight = position_weight
-        self.side = side
-        self.skip_blank = skip_blank
-        self.sample_size = sample_size
-        self.random_state = random_state
+    n_components: int | None = 10
+    positions: bool = True
+    _: KW_ONLY
+    position_weight: float = 1.0
+    side: int = 256
+    skip_blank: bool = True
+    sample_size: int = 50_000
+    random_state: Seed = 0
 
     @with_one_library_thread
-    def fit(self, features: Any, y: Any = None) -> "FeatureSetEncoder":
+    def fit(self, features: Any, y: Labels = None) -> "FeatureSetEncoder":
         """Learn the principal components and the range of the training descriptors.
 
         Parameters
@@ -243,6 +231,8 @@ class FeatureSetEncoder(TransformerMixin, TakesObjects):
         if not len(descriptors):
             raise ValueError("no image has a descriptor that is not blank; nothing can be learned")
         self.n_features_in_ = descriptors.shape[1]
+        from sklearn.utils import check_random_state
+
         rng = check_random_state(self.random_state)
         sample = descriptors
         if len(descriptors) > self.sample_size:
@@ -270,7 +260,7 @@ class FeatureSetEncoder(TransformerMixin, TakesObjects):
         FeatureSets
             Points of ``n_components`` dimensions, and two more with positions.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         features = as_sets(features)
         n, d = features.descriptors.shape
         if n and d != self.n_features_in_:
@@ -307,7 +297,7 @@ class FeatureSetEncoder(TransformerMixin, TakesObjects):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         return {
             "mean": self.mean_,
             "components": self.components_,

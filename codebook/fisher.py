@@ -1,17 +1,18 @@
 """Fisher vectors: how an image would change the mixture that describes all images."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from visualwords.codebook._fisher import add_moments, fisher_gradients
 from visualwords.codebook.codebook import in_parts, map_parts
 from visualwords.codebook.kmeans import KMeansCodebook
 from visualwords.codebook.projection import Projection
 from visualwords.codebook.window_vectors import WindowVectors
+from visualwords.estimator import Labels, Seed
 from visualwords.features.local_features import LocalFeatures
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
@@ -54,7 +55,7 @@ class DiagonalMixture:
         *,
         max_iter: int = 30,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: Seed = None,
         progress: Progress | None = None,
         n_jobs: int | None = None,
     ) -> "DiagonalMixture":
@@ -172,7 +173,7 @@ class DiagonalMixture:
         return zeroth, sums, likelihood
 
     def _improved(
-        self, parts: Sequence[Any], n_jobs: int | None
+        self, parts: Sequence[np.ndarray], n_jobs: int | None
     ) -> tuple["DiagonalMixture", float]:
         """One iteration on standardised points; also the mean log-likelihood before it."""
         added = map_parts(partial(_sums, self), parts, n_jobs)
@@ -209,6 +210,7 @@ def _of_clusters(x: np.ndarray, labels: np.ndarray, k: int) -> DiagonalMixture:
     return DiagonalMixture(counts / counts.sum(), means, np.maximum(variances, _FLOOR))
 
 
+@dataclass(eq=False, repr=False)
 class FisherVectors(WindowVectors):
     """Encode local features by the gradients of a Gaussian mixture's log-likelihood [1]_.
 
@@ -268,31 +270,19 @@ class FisherVectors(WindowVectors):
     ((1, 12), 1.0)
     """
 
-    def __init__(
-        self,
-        n_gaussians: int = 64,
-        n_components: int | None = 64,
-        pyramid: Any = 8,
-        random_state: Any = None,
-        *,
-        power: float = 0.5,
-        scope: str = "window",
-        max_iter: int = 30,
-        max_descriptors: int | None = 200_000,
-        n_jobs: int | None = None,
-    ):
-        self.n_gaussians = n_gaussians
-        self.n_components = n_components
-        self.pyramid = pyramid
-        self.random_state = random_state
-        self.power = power
-        self.scope = scope
-        self.max_iter = max_iter
-        self.max_descriptors = max_descriptors
-        self.n_jobs = n_jobs
+    n_gaussians: int = 64
+    n_components: int | None = 64
+    pyramid: Any = 8
+    random_state: Seed = None
+    _: KW_ONLY
+    power: float = 0.5
+    scope: str = "window"
+    max_iter: int = 30
+    max_descriptors: int | None = 200_000
+    n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "FisherVectors":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "FisherVectors":
         """Learn the principal components and the mixture.
 
         Parameters
@@ -304,6 +294,8 @@ class FisherVectors(WindowVectors):
         progress : Progress, optional
         """
         self._check_parameters()
+        from sklearn.utils import check_random_state
+
         random = check_random_state(self.random_state)
         descriptors = self._sample(X, y, random)
         self.projection_ = Projection.learn(descriptors, self.n_components)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from visualwords.codebook._pyramid_match import pack_codes, sort_inside_bins, split_bins
 from visualwords.codebook.feature_sets import FARTHEST
+from visualwords.estimator import Seed
 
 MAX_PLANES = 8  # bits of a coordinate that are packed at a time
 
@@ -111,7 +111,7 @@ class GridBins:
         side: int,
         n_shifts: int = 1,
         finest_level: int = 0,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: Seed = 0,
     ) -> None:
         if not 1 <= side <= FARTHEST or n_shifts < 1 or not 0 <= finest_level <= 29:
             raise ValueError(
@@ -147,6 +147,8 @@ class GridBins:
             All points that will be compared, or those of the training sets.
         """
         d = points.shape[1]
+        from sklearn.utils import check_random_state
+
         draws = check_random_state(self.random_state).randint(FARTHEST, size=(self.n_shifts, d))
         period = self._period
         self.shifts_ = draws.astype(np.int64) % period

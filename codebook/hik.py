@@ -1,10 +1,10 @@
 """Words by k-means in the feature space of the histogram intersection kernel."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from visualwords.codebook._hik import (
     add_counts,
@@ -16,7 +16,7 @@ from visualwords.codebook._hik import (
     sum_tables,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
-from visualwords.features.local_features import check_choices
+from visualwords.estimator import Labels, Seed, check_choices, check_fitted, check_non_negative
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 from visualwords.simd import aligned_zeros
@@ -27,6 +27,7 @@ _SUMS = 1 << 22  # numbers at most that are summed at a time
 _VECTOR = 16  # columns are padded to whole vectors
 
 
+@dataclass(eq=False, repr=False)
 class HIKCodebook(Codebook):
     """Visual words by kernel k-means with histogram intersection ([Wu09]).
 
@@ -83,31 +84,18 @@ class HIKCodebook(Codebook):
     True
     """
 
-    _words: "WordTables"
-
-    def __init__(
-        self,
-        n_words: int = 200,
-        n_levels: int = 256,
-        random_state: Any = None,
-        *,
-        center: str = "mean",
-        max_iter: int = 50,
-        tol: float = 1e-3,
-        max_descriptors: int | None = 200_000,
-        n_jobs: int | None = None,
-    ):
-        self.n_words = n_words
-        self.n_levels = n_levels
-        self.random_state = random_state
-        self.center = center
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_descriptors = max_descriptors
-        self.n_jobs = n_jobs
+    n_words: int = 200
+    n_levels: int = 256
+    random_state: Seed = None
+    _: KW_ONLY
+    center: str = "mean"
+    max_iter: int = 50
+    tol: float = 1e-3
+    max_descriptors: int | None = 200_000
+    n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "HIKCodebook":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "HIKCodebook":
         """Learn the words.
 
         Parameters
@@ -145,7 +133,7 @@ class HIKCodebook(Codebook):
         (d, n_levels, n_words) int32
             How many descriptors of each word have each level in each dimension.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         levels = self._levels(self._check(X))
         return _count(levels, self._words.find(levels)[0], self._words.tables.shape)
 
@@ -163,7 +151,7 @@ class HIKCodebook(Codebook):
     @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the nearest word of each descriptor, int32."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self._words.find(self._levels(self._check(X)))[0]
 
     @with_one_library_thread
@@ -172,14 +160,14 @@ class HIKCodebook(Codebook):
 
         They are off by up to half a number of the tables in each dimension.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         levels = self._levels(self._check(X))
         sums = levels.sum(axis=1, dtype=np.float64)[:, None]
         return self._as_similarities(self._words.scores(levels), sums)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         numbers = (self.levels_per_unit_, self.scale_, self.constant_, self.inertia_)
         return {
             "tables": np.ascontiguousarray(self._words.tables),
@@ -220,7 +208,9 @@ class HIKCodebook(Codebook):
         shape = (levels.shape[1], self.n_levels, self.n_words)
         self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
 
-    def _iterate(self, levels: np.ndarray, parts: Sequence[Any], progress: Progress) -> np.ndarray:
+    def _iterate(
+        self, levels: np.ndarray, parts: Sequence[np.ndarray], progress: Progress
+    ) -> np.ndarray:
         """Find members and learn words in turn; return each descriptor's score of its word."""
         labels, scores = self._find(parts)
         counts = _count(levels, labels, self._words.tables.shape)
@@ -235,7 +225,7 @@ class HIKCodebook(Codebook):
             _move_counts(levels, changed, before, labels, counts)
         return scores
 
-    def _find(self, parts: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    def _find(self, parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Word of each descriptor and its score."""
         labels, scores = zip(*map_parts(self._words.find, parts, self.n_jobs))
         return np.concatenate(labels), np.concatenate(scores)

@@ -1,12 +1,13 @@
 """Words as means of descriptors, and the nearest word of each descriptor."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
 import cv2
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_non_negative
+from numpy.typing import ArrayLike
 
 from visualwords.codebook._nearest import (
     GROUP,
@@ -18,7 +19,7 @@ from visualwords.codebook._nearest import (
     squared_distances,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
-from visualwords.compiled import check_fitted
+from visualwords.estimator import Labels, Seed, check_fitted, check_non_negative
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 
@@ -28,6 +29,7 @@ _FEW = 2000  # pairs of a descriptor and a word that are compared in float64 at 
 _LARGEST = 2.0**30  # of a score in whole numbers; leaves room for differences
 
 
+@dataclass(eq=False, repr=False)
 class KMeansCodebook(Codebook):
     """Visual words by k-means: every word is the mean of the descriptors nearest to it.
 
@@ -79,29 +81,20 @@ class KMeansCodebook(Codebook):
     True
     """
 
-    def __init__(
-        self,
-        n_words: int = 200,
-        random_state: Any = None,
-        *,
-        init: Any = "k-means++",
-        max_iter: int = 50,
-        tol: float = 1e-4,
-        root: bool = False,
-        max_descriptors: int | None = 500_000,
-        n_jobs: int | None = None,
-    ):
-        self.n_words = n_words
-        self.random_state = random_state
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.root = root
-        self.max_descriptors = max_descriptors
-        self.n_jobs = n_jobs
+    n_words: int = 200
+    random_state: Seed = None
+    _: KW_ONLY
+    init: str | ArrayLike = "k-means++"
+    max_iter: int = 50
+    tol: float = 1e-4
+    root: bool = False
+    max_descriptors: int | None = 500_000
+    n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "KMeansCodebook":
+    def fit(
+        self, X: Any, y: Labels = None, *, progress: Progress | None = None
+    ) -> "KMeansCodebook":
         """Learn the words.
 
         Parameters
@@ -134,7 +127,7 @@ class KMeansCodebook(Codebook):
             Of the descriptors nearest to each word.
         counts : (n_words,) int64
         """
-        check_is_fitted(self)
+        check_fitted(self)
         _, sums, counts = _label_and_sum(self._nearest, self._check(X))
         return sums, counts
 
@@ -143,7 +136,7 @@ class KMeansCodebook(Codebook):
 
         Words without descriptors stay where they are.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         sums, counts = np.zeros(self.words_.shape), np.zeros(self.n_words, np.int64)
         for more_sums, more_counts in parts:
             sums += more_sums
@@ -158,13 +151,13 @@ class KMeansCodebook(Codebook):
     @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the nearest word of each descriptor, int32."""
-        check_fitted(self, "words_")
+        check_fitted(self)
         return self._nearest.find(self._check(X))
 
     @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
         """Return similarities (n, n_words), float64: minus the squared distances to the words."""
-        check_is_fitted(self)
+        check_fitted(self)
         X = self._check(X).astype(np.float64)
         words = self.words_.astype(np.float64)
         similar = 2 * X @ words.T
@@ -174,7 +167,7 @@ class KMeansCodebook(Codebook):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
+        check_fitted(self)
         return {
             "words": self.words_,
             "counts": self.counts_,
@@ -214,7 +207,7 @@ class KMeansCodebook(Codebook):
         self.inertia_, self.n_iter_ = float("inf"), 0
         self._set_words(words)
 
-    def _iterate(self, X: np.ndarray, parts: Sequence[Any], progress: Progress) -> None:
+    def _iterate(self, X: np.ndarray, parts: Sequence[np.ndarray], progress: Progress) -> None:
         """Lloyd's iterations."""
         still = self.tol * float(np.var(X, axis=0, dtype=np.float64).mean())
         while self.n_iter_ < self.max_iter:

@@ -1,18 +1,16 @@
 """The pyramid match as an embedding: sparse vectors of sets of points."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._pyramid_match import find_children
 from visualwords.codebook.feature_sets import FeatureSets, as_feature_sets
 from visualwords.codebook.grid_bins import GridBins, Step, pack, refine, tag_points
-from visualwords.features.local_features import TakesObjects
+from visualwords.estimator import Labels, Seed, TakesObjects, Transformer, check_fitted
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
 
@@ -55,7 +53,8 @@ def match_by_smaller_set(X: Any, Y: Any = None) -> np.ndarray:
     return (x[:, :-1] @ y[:, :-1].T).toarray() / np.maximum(sizes, 1)
 
 
-class PyramidMatchEmbedding(TransformerMixin, TakesObjects):
+@dataclass(eq=False, repr=False)
+class PyramidMatchEmbedding(Transformer, TakesObjects):
     """Write sets as sparse vectors, so that a linear classifier is a pyramid match.
 
     The smaller of two counts is the number of thresholds 1, 2, … that both reach. One column for
@@ -104,25 +103,16 @@ class PyramidMatchEmbedding(TransformerMixin, TakesObjects):
            [0.2578125, 3.       ]])
     """
 
-    def __init__(
-        self,
-        n_shifts: int = 1,
-        normalization: str | None = "self",
-        *,
-        finest_level: int = 0,
-        side: int | None = None,
-        min_sets: int = 1,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_shifts = n_shifts
-        self.normalization = normalization
-        self.finest_level = finest_level
-        self.side = side
-        self.min_sets = min_sets
-        self.random_state = random_state
+    n_shifts: int = 1
+    normalization: str | None = "self"
+    _: KW_ONLY
+    finest_level: int = 0
+    side: int | None = None
+    min_sets: int = 1
+    random_state: Seed = 0
 
     @with_one_library_thread
-    def fit(self, sets: Any, y: Any = None) -> "PyramidMatchEmbedding":
+    def fit(self, sets: Any, y: Labels = None) -> "PyramidMatchEmbedding":
         """Learn which bins there are, and how many points of one set they hold at most.
 
         Parameters
@@ -156,7 +146,7 @@ class PyramidMatchEmbedding(TransformerMixin, TakesObjects):
         -------
         (n_sets, n_columns) CSR array of float64
         """
-        check_is_fitted(self, "branches_")
+        check_fitted(self, "branches_")
         sets = as_feature_sets(sets, self.side_)
         if len(sets.points) and sets.points.shape[1] != self.n_dimensions_:
             raise ValueError(
@@ -180,7 +170,7 @@ class PyramidMatchEmbedding(TransformerMixin, TakesObjects):
         dict of str to ndarray
             For :meth:`set_state` of an embedding with the same parameters.
         """
-        check_is_fitted(self, "branches_")
+        check_fitted(self, "branches_")
         every = [branches for layer in self.branches_ for branches in layer]
         columns = {
             name: [getattr(branches, name) for branches in every]

@@ -1,19 +1,21 @@
 """Second-order pooling: how the components of an image's descriptors vary together."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from visualwords.codebook.projection import Projection
 from visualwords.codebook.window_vectors import WindowVectors
 from visualwords.compiled import njit
+from visualwords.estimator import Labels, Seed
 from visualwords.features.local_features import LocalFeatures
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
 
 
+@dataclass(eq=False, repr=False)
 class SecondOrderPooling(WindowVectors):
     """Encode local features by the logarithm of their second moments in each window [1]_.
 
@@ -76,28 +78,18 @@ class SecondOrderPooling(WindowVectors):
     ((1, 6), 1.0)
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        pyramid: Any = 8,
-        random_state: Any = None,
-        *,
-        power: float = 0.75,
-        regularization: float = 0.1,
-        scope: str = "window",
-        max_descriptors: int | None = 200_000,
-    ):
-        self.n_components = n_components
-        self.pyramid = pyramid
-        self.random_state = random_state
-        self.power = power
-        self.regularization = regularization
-        self.scope = scope
-        self.max_descriptors = max_descriptors
+    n_components: int = 64
+    pyramid: Any = 8
+    random_state: Seed = None
+    _: KW_ONLY
+    power: float = 0.75
+    regularization: float = 0.1
+    scope: str = "window"
+    max_descriptors: int | None = 200_000
 
     @with_one_library_thread
     def fit(
-        self, X: Any, y: Any = None, *, progress: Progress | None = None
+        self, X: Any, y: Labels = None, *, progress: Progress | None = None
     ) -> "SecondOrderPooling":
         """Learn the principal components, and how much each varies.
 
@@ -110,6 +102,8 @@ class SecondOrderPooling(WindowVectors):
         progress : ignored
         """
         self._check_parameters()
+        from sklearn.utils import check_random_state
+
         random = check_random_state(self.random_state)
         descriptors = self._sample(X, y, random)
         n_components = min(self.n_components, descriptors.shape[1])

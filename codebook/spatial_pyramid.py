@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from visualwords.compiled import njit
+from visualwords.estimator import Estimator
 from visualwords.features.local_features import as_windows, pyramid_windows
 
 _NAMED_GRIDS = {1: [(1, 1)], 8: [(1, 1), (2, 2), (3, 1)]}  # 8: image, quarters, horizontal strips
@@ -17,7 +18,8 @@ NORMS = (None, "l1", "l2")
 SCOPES = ("window", "level", "image")
 
 
-class SpatialPyramid(BaseEstimator):
+@dataclass(eq=False, repr=False)
+class SpatialPyramid(Estimator):
     """Levels of windows in the unit square, and the counting of words in them.
 
     A window holds the patches whose centre has x0 ≤ x < x1 and y0 ≤ y < y1, where 1 counts as
@@ -62,9 +64,9 @@ class SpatialPyramid(BaseEstimator):
     [[1, 2], [1, 0], [0, 2]]
     """
 
-    def __init__(self, windows: Any = 31, *, weights: Sequence[float] | None = None):
-        self.windows = windows
-        self.weights = weights
+    windows: Any = 31
+    _: KW_ONLY
+    weights: Sequence[float] | None = None
 
     def set_params(self, **params: Any) -> "SpatialPyramid":
         """Change parameters, and forget what was computed from the old ones."""

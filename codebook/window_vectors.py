@@ -3,17 +3,16 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook.codebook import as_images, as_sets, choose_rows, descriptors_of
 from visualwords.codebook.projection import Projection, check_finite
 from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
-from visualwords.features.local_features import LocalFeatures, TakesObjects, check_choices
+from visualwords.estimator import Labels, TakesObjects, Transformer, check_choices, check_fitted
+from visualwords.features.local_features import LocalFeatures
 from visualwords.parallel import with_one_library_thread
 
 
-class WindowVectors(TransformerMixin, TakesObjects):
+class WindowVectors(Transformer, TakesObjects):
     """Base of encoders whose windows are vectors, raised to a power and brought to length 1.
 
     A subclass learns ``projection_`` in ``fit``, and defines ``_vectors``, the numbers of every
@@ -39,7 +38,7 @@ class WindowVectors(TransformerMixin, TakesObjects):
         -------
         (n_images, n_windows × numbers of a window) float32
         """
-        check_is_fitted(self, "projection_")
+        check_fitted(self, "projection_")
         self._check_parameters()
         images = as_images(X)
         rows = np.empty((len(images), len(self.get_feature_names_out())), np.float32)
@@ -53,9 +52,9 @@ class WindowVectors(TransformerMixin, TakesObjects):
         windows = self._vectors(features)
         return normalize(windows[None], self._pyramid, "l2", self.scope, self.power).ravel()
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``level1_window2_…``."""
-        check_is_fitted(self, "projection_")
+        check_fitted(self, "projection_")
         names = self._column_names()
         return np.array(
             [f"{window}_{name}" for window in self._pyramid.window_names() for name in names],
@@ -74,7 +73,7 @@ class WindowVectors(TransformerMixin, TakesObjects):
     def _pyramid(self) -> SpatialPyramid:
         return as_pyramid(self.pyramid)
 
-    def _sample(self, X: Any, labels: Any, random: np.random.RandomState) -> np.ndarray:
+    def _sample(self, X: Any, labels: Labels, random: np.random.RandomState) -> np.ndarray:
         """Return at most ``max_descriptors`` to learn from, balanced if they belong to images."""
         if isinstance(X, np.ndarray) and X.ndim != 2:
             raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")

@@ -1,9 +1,10 @@
 """CENTRIST: histograms of the census transform."""
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from visualwords.estimator import check_choices
 from visualwords.features._centrist import (
     census_transform,
     count_codes,
@@ -13,7 +14,6 @@ from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pi
 from visualwords.features.local_features import (
     LocalFeatures,
     as_windows,
-    check_choices,
     patch_bounds,
     pyramid_windows,
     unit_centers,
@@ -26,6 +26,7 @@ _BLOCKS = (9, 4)  # blocks of the window, of 12 × 9 pixels  [Wu10, Sec. 4.2]
 _CODES = [f"census{c}" for c in range(256)]
 
 
+@dataclass(eq=False, repr=False)
 class Centrist(Extractor):
     """Histograms of census codes, as integer counts.
 
@@ -72,16 +73,14 @@ class Centrist(Extractor):
     (6144,)
     """
 
+    layout: str = "whole"
+    _: KW_ONLY
+    patch_size: int = 16
+    step: int = 8
+    sobel: bool = False
+
     version = 1
     color_mode = "grey"
-
-    def __init__(
-        self, layout: str = "whole", *, patch_size: int = 16, step: int = 8, sobel: bool = False
-    ) -> None:
-        self.layout = layout
-        self.patch_size = patch_size
-        self.step = step
-        self.sobel = sobel
 
     @property
     def is_local(self) -> bool:
@@ -149,7 +148,7 @@ class Centrist(Extractor):
         grey = as_grey(image)
         return census_transform(sobel_image(grey) if self.sobel else grey)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``census214``, with the window or super-block in front."""
         self.check_parameters()
         codes = _CODES

@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import cv2
 import numpy as np
 
+from visualwords.estimator import check_choices
 from visualwords.features._color import count_colors, describe_cells, sum_colors
 from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pixels
 from visualwords.features.local_features import (
     LocalFeatures,
     as_windows,
     check_cells,
-    check_choices,
     grid_positions,
     patch_bounds,
     unit_centers,
@@ -31,6 +32,7 @@ _CELLS = 4  # of a patch of colour statistics, in each direction
 _LARGEST_BIN = 100  # sums of squares of a cell fit 32 bits up to 257
 
 
+@dataclass(eq=False, repr=False)
 class ColorHistogram(Extractor):
     """Joint histogram of the three colour channels, as integer counts.
 
@@ -73,24 +75,15 @@ class ColorHistogram(Extractor):
     array([12,  0,  0, 12], dtype=uint32)
     """
 
-    version = 1
+    bins: int | tuple[int, int, int] = 4
+    space: str = "rgb"
+    _: KW_ONLY
+    windows: Any = None
+    layout: str = "whole"
+    patch_size: int = 16
+    step: int = 8
 
-    def __init__(
-        self,
-        bins: int | tuple[int, int, int] = 4,
-        space: str = "rgb",
-        *,
-        windows: Any = None,
-        layout: str = "whole",
-        patch_size: int = 16,
-        step: int = 8,
-    ) -> None:
-        self.bins = bins
-        self.space = space
-        self.windows = windows
-        self.layout = layout
-        self.patch_size = patch_size
-        self.step = step
+    version = 1
 
     @property
     def is_local(self) -> bool:
@@ -155,7 +148,7 @@ class ColorHistogram(Extractor):
             np.full(len(bounds), self.patch_size, np.float32),
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``red0_green3_blue1``, with ``window2_`` in front if several."""
         self.check_parameters()
         colors = self._color_names()
@@ -187,6 +180,7 @@ class ColorHistogram(Extractor):
         return image if self.space == "rgb" else cv2.cvtColor(image, there[self.space])
 
 
+@dataclass(eq=False, repr=False)
 class ColorStatistics(Extractor):
     """Means and standard deviations of three colour planes in 4 × 4 cells of patches.
 
@@ -223,15 +217,12 @@ class ColorStatistics(Extractor):
     ((2, 96), [50, 0, 0, 100, 0, 0])
     """
 
+    bin_size: int | Sequence[int] = 4
+    step: int = 8
+    space: str = "lab"
+
     version = 1
     is_local = True
-
-    def __init__(
-        self, bin_size: int | Sequence[int] = 4, step: int = 8, space: str = "lab"
-    ) -> None:
-        self.bin_size = bin_size
-        self.step = step
-        self.space = space
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
@@ -269,7 +260,7 @@ class ColorStatistics(Extractor):
             scales.append((found.reshape(len(found), 6 * _CELLS**2), positions, sizes))
         return LocalFeatures(*(np.concatenate(part) for part in zip(*scales)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``cell1.3_mean_lightness``."""
         self.check_parameters()
         cells = [f"cell{i}.{j}" for i in range(_CELLS) for j in range(_CELLS)]

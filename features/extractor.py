@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import TransformerMixin
 
 from visualwords.errors import ImageError
-from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, TakesObjects
+from visualwords.estimator import TakesObjects, Transformer
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.features.pixels import as_grey, as_rgb, check_image
 from visualwords.images import read_image
 from visualwords.inputs import Source, as_images
@@ -49,7 +49,7 @@ class ColumnPlaces:
     method: str
 
 
-class Extractor(TransformerMixin, TakesObjects):
+class Extractor(Transformer, TakesObjects):
     """Base of all extractors; a custom descriptor is a subclass with one method.
 
     An extractor that gives one vector an image defines ``describe(image)``. One that gives the
@@ -154,7 +154,7 @@ class Extractor(TransformerMixin, TakesObjects):
             name = f"{source}: " if isinstance(source, str) else ""
             raise type(problem)(f"{name}{problem}") from None
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns: the class and a number, counted on a black 64×64 image.
 
         Override it for better names, or where the number of columns depends on the image.

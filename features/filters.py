@@ -2,18 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Any
 
 import cv2
 import numpy as np
 
+from visualwords.estimator import check_choices
 from visualwords.features._filters import describe_patches, pool_responses
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import (
     LocalFeatures,
     check_cells,
-    check_choices,
     grid_positions,
 )
 from visualwords.features.pixels import COLORS, color_planes
@@ -28,6 +28,7 @@ _SUMS = _UNIT * 16 * 16  # what the sums of `pool_responses` are of means: 16 is
 _FAINT = 5.0  # grey levels: the length of responses at which contrast begins to count
 
 
+@dataclass(eq=False, repr=False)
 class DenseFilters(Extractor):
     """Mean responses to cosine filters in 4 × 4 cells of patches, at fixed scales.
 
@@ -79,23 +80,15 @@ class DenseFilters(Extractor):
     [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 171], [0, 0, 0, 133]]
     """
 
+    bin_size: int | Sequence[int] = 4
+    step: int = 8
+    _: KW_ONLY
+    order: int = 3
+    signs: bool = True
+    color: str = "grey"
+
     version = 1
     is_local = True
-
-    def __init__(
-        self,
-        bin_size: int | Sequence[int] = 4,
-        step: int = 8,
-        *,
-        order: int = 3,
-        signs: bool = True,
-        color: str = "grey",
-    ) -> None:
-        self.bin_size = bin_size
-        self.step = step
-        self.order = order
-        self.signs = signs
-        self.color = color
 
     @property
     def color_mode(self) -> str:
@@ -126,7 +119,7 @@ class DenseFilters(Extractor):
         found = [self._of_scale(planes, b) for b in self._bin_sizes()]
         return LocalFeatures(*(np.concatenate(part) for part in zip(*found)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``cell1.3_filter0.2``: the frequencies along x and y.
 
         ``plane0_`` is in front if there are several, and ``_above`` or ``_below`` behind if signs

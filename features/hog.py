@@ -1,12 +1,13 @@
 """Histograms of oriented gradients, counted (skimage's definition) or interpolated (OpenCV's)."""
 
 import math
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from visualwords.errors import ImageError
+from visualwords.estimator import check_choices
 from visualwords.features.extractor import ColumnPlaces, Extractor
 from visualwords.features.hog_blocks import (
     count_cells,
@@ -14,10 +15,11 @@ from visualwords.features.hog_blocks import (
     normalize_blocks,
     split_planes,
 )
-from visualwords.features.local_features import LocalFeatures, check_choices, grid_positions
+from visualwords.features.local_features import LocalFeatures, grid_positions
 from visualwords.features.pixels import as_grey, as_rgb, check_image, resize_image
 
 
+@dataclass(eq=False, repr=False)
 class HOG(Extractor):
     """Histograms of oriented gradients: cells, overlapping blocks, L2-Hys [1]_.
 
@@ -72,25 +74,16 @@ class HOG(Extractor):
     array([0, 0])
     """
 
+    cell_size: int = 8
+    block_size: int = 2
+    n_orientations: int = 9
+    _: KW_ONLY
+    interpolated: bool = False
+    color: str = "rgb"
+    resize_wh: tuple[int, int] | None = None
+
     version = 1
     is_normalized = True
-
-    def __init__(
-        self,
-        cell_size: int = 8,
-        block_size: int = 2,
-        n_orientations: int = 9,
-        *,
-        interpolated: bool = False,
-        color: str = "rgb",
-        resize_wh: tuple[int, int] | None = None,
-    ) -> None:
-        self.cell_size = cell_size
-        self.block_size = block_size
-        self.n_orientations = n_orientations
-        self.interpolated = interpolated
-        self.color = color
-        self.resize_wh = resize_wh
 
     @property
     def color_mode(self) -> str:
@@ -171,7 +164,7 @@ class HOG(Extractor):
             method="each column of HOG belongs to its block",
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``block0.2_cell1.0_angle40``; needs ``resize_wh``."""
         self.check_parameters()
         if self.resize_wh is None:

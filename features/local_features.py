@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True)
@@ -124,24 +123,6 @@ class LocalFeatureSets:
 
     def __iter__(self) -> Iterator[LocalFeatures]:
         return (self[i] for i in range(len(self)))
-
-
-class TakesObjects(BaseEstimator):
-    """An estimator whose samples are images, their local features or sets: no rows of numbers."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
-
-
-def check_choices(estimator: BaseEstimator, **choices: Sequence[Any]) -> None:
-    """Refuse parameters that are none of the values that each may have."""
-    for name, allowed in choices.items():
-        if getattr(estimator, name) not in allowed:
-            given, names = getattr(estimator, name), ", ".join(map(str, allowed))
-            raise ValueError(f"{name}={given!r}; choose one of {names}")
 
 
 def ragged_rows(offsets: np.ndarray, index: Any) -> tuple[slice | np.ndarray, np.ndarray | None]:

@@ -16,7 +16,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -83,6 +83,7 @@ class Network:
             raise NetworkError(f"{self.path}: the network failed ({_reason(problem)})") from None
 
 
+@dataclass(eq=False, repr=False)
 class ONNXFeatures(Extractor):
     """What a network of a local ONNX file gives for an image; nothing is downloaded.
 
@@ -118,28 +119,18 @@ class ONNXFeatures(Extractor):
     Needs onnx and onnxruntime.
     """
 
+    path: str | os.PathLike[str]
+    output: str | None = None
+    size: int | None = None
+    mean: float | Sequence[float] | None = None
+    std: float | Sequence[float] | None = None
+    layout: str | None = None
+    _: KW_ONLY
+    sha256: str | None = None
+
     version = 1
     is_normalized = True
     is_signed = True
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        output: str | None = None,
-        size: int | None = None,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        layout: str | None = None,
-        *,
-        sha256: str | None = None,
-    ):
-        self.path = path
-        self.output = output
-        self.size = size
-        self.mean = mean
-        self.std = std
-        self.layout = layout
-        self.sha256 = sha256
 
     @property
     def is_local(self) -> bool:

@@ -4,18 +4,19 @@ keypoints, by OpenCV's detector and descriptor or upright at Harris corners.
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
+from visualwords.estimator import check_choices
 from visualwords.features._sift import describe_as_bytes, describe_as_floats, pool_cells, vote
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import (
     LocalFeatures,
     check_cells,
-    check_choices,
     grid_positions,
 )
 from visualwords.features.pixels import COLORS, as_grey, color_planes
@@ -25,6 +26,7 @@ _NO_SMOOTHING = 0.5  # the smoothing that OpenCV assumes an image to have
 _LARGEST_BIN = 100  # the sums of _sift.py fit 32 bits up to 107
 
 
+@dataclass(eq=False, repr=False)
 class DenseSIFT(Extractor):
     """SIFT descriptors of square patches on a grid, upright and at fixed scales.
 
@@ -79,27 +81,17 @@ class DenseSIFT(Extractor):
     array([187,   0,   0,   0,   0,   0,   0,   0], dtype=uint8)
     """
 
+    bin_size: int | Sequence[int] = 4
+    step: int = 8
+    _: KW_ONLY
+    contrast_threshold: float = 0.0
+    dtype: str = "uint8"
+    root: bool = False
+    color: str = "grey"
+    sobel: bool = False
+
     version = 1
     is_local = True
-
-    def __init__(
-        self,
-        bin_size: int | Sequence[int] = 4,
-        step: int = 8,
-        *,
-        contrast_threshold: float = 0.0,
-        dtype: str = "uint8",
-        root: bool = False,
-        color: str = "grey",
-        sobel: bool = False,
-    ) -> None:
-        self.bin_size = bin_size
-        self.step = step
-        self.contrast_threshold = contrast_threshold
-        self.dtype = dtype
-        self.root = root
-        self.color = color
-        self.sobel = sobel
 
     @property
     def color_mode(self) -> str:
@@ -134,7 +126,7 @@ class DenseSIFT(Extractor):
             layout.sizes.copy(),
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns like ``cell1.3_direction45``, with ``plane0_`` in front if several."""
         self.check_parameters()
         names = [
@@ -258,6 +250,7 @@ _WEIGHTS = np.repeat(np.outer(_LINE, _LINE).ravel(), 8).astype(np.float32)
 _LENGTH_OF_WEIGHTS = np.linalg.norm(_WEIGHTS[::8])
 
 
+@dataclass(eq=False, repr=False)
 class KeypointSIFT(Extractor):
     """SIFT descriptors where the image is distinctive instead of on a grid.
 
@@ -299,26 +292,17 @@ class KeypointSIFT(Extractor):
     ((4, 128), [24, 20])
     """
 
+    max_keypoints: int | None = None
+    _: KW_ONLY
+    detector: str = "sift"
+    threshold: float | None = None
+    patch_size: int = 16
+    dtype: str = "uint8"
+    root: bool = False
+
     version = 1
     color_mode = "grey"
     is_local = True
-
-    def __init__(
-        self,
-        max_keypoints: int | None = None,
-        *,
-        detector: str = "sift",
-        threshold: float | None = None,
-        patch_size: int = 16,
-        dtype: str = "uint8",
-        root: bool = False,
-    ) -> None:
-        self.max_keypoints = max_keypoints
-        self.detector = detector
-        self.threshold = threshold
-        self.patch_size = patch_size
-        self.dtype = dtype
-        self.root = root
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
@@ -355,7 +339,7 @@ class KeypointSIFT(Extractor):
             np.array([_SIDE * p.size for p in points], np.float32),
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns as :class:`DenseSIFT` does."""
         return DenseSIFT().get_feature_names_out()
 

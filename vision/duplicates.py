@@ -10,15 +10,16 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
-from scipy.cluster.hierarchy import DisjointSet
-from scipy.fft import dct
-from scipy.spatial import cKDTree
 
 from visualwords.folders import ImageFolder
 from visualwords.images import shrink
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 SIDE = 16  # pixels of a portrait
 MIN_CORRELATION = 0.985
@@ -152,6 +153,8 @@ class NearDuplicates:
 
     def components(self) -> list[list[int]]:
         """Positions of images that pairs of near ones connect; these may be chains."""
+        from scipy.cluster.hierarchy import DisjointSet
+
         pairs = [(one[0], other) for one in self.sets for other in one[1:]]
         pairs += [link[:2] for link in self.links]
         joined = DisjointSet(sorted({i for pair in pairs for i in pair}))
@@ -180,6 +183,8 @@ def find_near_duplicates(portraits: np.ndarray) -> NearDuplicates:
     >>> find_near_duplicates(np.stack([portrait(image).to_array() for image in images])).sets
     [[0, 2]]
     """
+    from scipy.cluster.hierarchy import DisjointSet
+
     portraits = np.asarray(portraits, np.float32).reshape(-1, SIDE**2 + 5)
     index = _Leaders(portraits[:, : SIDE**2], portraits[:, SIDE**2 : SIDE**2 + 3])
     members: dict[int, list[int]] = {}
@@ -223,6 +228,8 @@ class _Leaders:
 
     def add(self, i: int) -> None:
         """Let image i be a leader."""
+        from scipy.spatial import cKDTree
+
         self._fresh.append(i)
         if len(self._fresh) == FRESH:
             self._indexed += self._fresh
@@ -255,6 +262,8 @@ def _coordinates(patterns: np.ndarray, colors: np.ndarray) -> np.ndarray:
     The first part is the mean colour, brightness first; the second has projections of the pattern
     to the 16 lowest frequencies of a portrait without its mean.
     """
+    from scipy.fft import dct
+
     cosines = dct(np.eye(SIDE), norm="ortho", axis=0)
     waves = sorted((i + j, max(i, j), i, j) for i in range(5) for j in range(5) if i + j)[:16]
     directions = np.array([np.outer(cosines[i], cosines[j]).ravel() for _, _, i, j in waves])

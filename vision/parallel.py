@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
+from itertools import chain, islice
+from math import ceil
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,7 +57,10 @@ def map_on_workers(
     [100, 1000]
     """
     is_local = workers_share_memory()
-    if is_local and n_threads(n_jobs) == 1:  # joblib's pool takes 0.1 ms to make
+    pieces = iter(pieces)
+    begin = list(islice(pieces, 2))
+    pieces = chain(begin, pieces)
+    if is_local and (len(begin) < 2 or n_threads(n_jobs) == 1):  # joblib's pool takes 0.1 ms
         yield from (function(*shared, *piece) for piece in pieces)
         return
     from joblib import Parallel, delayed
@@ -76,6 +81,8 @@ def map_on_workers(
 
 def workers_share_memory() -> bool:
     """Whether the active backend's workers are threads of this process."""
+    if "joblib" not in sys.modules:  # nobody has chosen another backend
+        return True
     return bool(getattr(_backend()[0], "supports_sharedmem", False))
 
 
@@ -141,6 +148,20 @@ def _backend(**wanted: str) -> tuple[Any, int | None]:
 # Threads of this process
 
 
+def n_processors() -> int:
+    """Processors that this process may use: fewer in a container, or by ``LOKY_MAX_CPU_COUNT``."""
+    if hasattr(os, "sched_getaffinity"):
+        known = [len(os.sched_getaffinity(0))]
+    else:
+        known = [os.cpu_count() or 1]
+    with suppress(OSError, ValueError):  # "max" is no quota
+        quota, period = (_GROUP / "cpu.max").read_text(encoding="ascii").split()
+        known.append(ceil(int(quota) / int(period)))
+    with suppress(KeyError, ValueError):
+        known.append(int(os.environ["LOKY_MAX_CPU_COUNT"]))
+    return max(1, min(known))
+
+
 def n_threads(n_jobs: int | None) -> int:
     """How many threads of this process ``n_jobs`` means, whatever the active backend.
 
@@ -149,8 +170,8 @@ def n_threads(n_jobs: int | None) -> int:
     >>> n_threads(2), n_threads(None)
     (2, 1)
     """
-    if n_jobs == 1 or (n_jobs is None and "joblib" not in sys.modules):
-        return 1
+    if n_jobs == 1 or ("joblib" not in sys.modules and (n_jobs is None or n_jobs > 0)):
+        return n_jobs or 1
     backend, by_default = _backend(require="sharedmem")
     return int(backend.effective_n_jobs(by_default if n_jobs is None else n_jobs))
 

@@ -11,8 +11,6 @@ from os.path import exists
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import joblib
-
 import visualwords
 from visualwords.errors import ClusterError, Skipped
 from visualwords.parallel import workers_share_memory
@@ -50,6 +48,8 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
     if scheduler is None:
         yield None
         return
+    from joblib import parallel_config
+
     try:
         import distributed
     except ImportError:
@@ -60,7 +60,7 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
     with _connected(distributed, scheduler) as client:
         _check_workers(client)
         try:
-            with joblib.parallel_config(_backend(client)):
+            with parallel_config(_backend(client)):
                 yield client
         except distributed.scheduler.KilledWorker:
             sentence = "a task ended every worker that tried it; give them more memory"
@@ -76,7 +76,9 @@ def _backend(client: "Client") -> Any:
     By itself it waits for ever for such work: its collector marks the job as failed but does not
     call back. And what it scatters is lost with the worker that holds it.
     """
-    with joblib.parallel_config("dask", client=client) as settings:
+    from joblib import parallel_config
+
+    with parallel_config("dask", client=client) as settings:
         base: Any = type(settings["backend"])
 
     class Backend(base):

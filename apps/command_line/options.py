@@ -268,6 +268,6 @@ def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 def n_threads(jobs: int | None) -> int:
     """Return the number of threads that ``--jobs`` asks for."""
-    from joblib import cpu_count
+    from visualwords.parallel import n_processors
 
-    return jobs or cpu_count()
+    return jobs or n_processors()

@@ -44,7 +44,7 @@ from visualwords.features.local_features import LocalFeatures
 from visualwords.inputs import as_source
 
 if TYPE_CHECKING:
-    from visualwords.apps.pipeline.classifier import ImageClassifier
+    from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 
 GRID = 6  # parts in a row and in a column, where parts are left out
 LEAVING_OUT = (
@@ -86,7 +86,7 @@ class Shares(NamedTuple):
     exact: bool = False
 
 
-def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
+def explain_image(model: "FittedImageClassifier", image: Any) -> Explanation:
     """The scores of an image, decomposed.
 
     Parameters

@@ -54,8 +54,10 @@ def channel_row(parts: ChannelParts, planes: Value) -> Value:
         return _row_of(parts, counts)
     if parts.root:
         grids = [grid._replace(descriptors=grid.descriptors.sqrt()) for grid in grids]
-    vector = fisher_vector if isinstance(encoder, FisherVectors) else second_moments
-    numbers = vector(encoder, grids).reshape(-1) * LENGTH
+    if isinstance(encoder, FisherVectors):
+        numbers = fisher_vector(encoder, grids).reshape(-1) * LENGTH
+    else:
+        numbers = second_moments(encoder, grids).reshape(-1) * LENGTH
     if parts.is_linear:
         return weighted_bytes(numbers, parts.weight)
     return _limited(numbers) * float(1 / np.float32(LENGTH))

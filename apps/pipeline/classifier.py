@@ -26,7 +26,7 @@ from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails, sprea
 from visualwords.apps.pipeline.stages import Environment, digests_of
 from visualwords.cache import DEFAULT_SIZE
 from visualwords.classifiers.calibration import SoftmaxCalibration, trust_of_folds
-from visualwords.compiled import check_fitted
+from visualwords.estimator import check_fitted
 from visualwords.images import MAX_PIXELS
 from visualwords.parallel import with_one_library_thread, workers_share_memory
 from visualwords.progress import Progress

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from visualwords.apps.pipeline.appearance import appearance_step
 from visualwords.apps.pipeline.dataset import Dataset, as_folder, is_folder, test_part
@@ -18,8 +17,8 @@ from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.apps.pipeline.stages import Arrays, Environment, encode_each
 from visualwords.cache import open_cache
 from visualwords.classifiers.one_vs_rest import both_classes
-from visualwords.compiled import check_fitted
 from visualwords.errors import ImageError, Skipped
+from visualwords.estimator import Classifier, Transformer, check_fitted
 from visualwords.folders import ImageFolder
 from visualwords.inputs import is_one_image
 from visualwords.parallel import one_library_thread, with_one_library_thread
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 AT_ONCE = 64  # images whose rows, of up to 1 MB each, are laid side by side
 
 
-class FittedImageClassifier(ClassifierMixin, BaseEstimator):
+class FittedImageClassifier(Classifier, Transformer):
     """Everything of `ImageClassifier` that needs a fitted model, but saving it.
 
     Its attributes are set by `ImageClassifier.fit` or by loading a model file. Images are all that

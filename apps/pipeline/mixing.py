@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
-from scipy.optimize import minimize_scalar
 
 from visualwords.parallel import with_one_library_thread
 
@@ -103,6 +101,8 @@ def held_out_scores(kernel: np.ndarray, held: Held, ridge: np.ndarray) -> list[n
     With G = (K + diag(ridge))⁻¹ and targets Y of ±1, those of a fold b are Y_b − G_bb⁻¹ (G Y)_b:
     the same as of a regression without it.
     """
+    from scipy.linalg import lapack
+
     factor, failed = lapack.dpotrf(kernel + np.diag(ridge), lower=True)
     inverse, failed_again = lapack.dpotri(factor, lower=True)
     if failed or failed_again:
@@ -151,6 +151,8 @@ def log_chances(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> n
         logits -= logits.max(axis=1, keepdims=True)
         chances = logits[np.arange(len(truth)), truth] - np.log(np.exp(logits).sum(axis=1))
         return np.maximum(chances, np.log(LEAST_CHANCE))
+
+    from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
         lambda logarithm: -(weights * of_factor(logarithm)).mean(),

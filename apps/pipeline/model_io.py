@@ -20,7 +20,6 @@ from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.apps.pipeline.table_bytes import packed_state, unpacked_state
 from visualwords.classifiers.calibration import SoftmaxCalibration
 from visualwords.errors import ModelFileError, RecipeError
-from visualwords.features.registry import find_extractor
 from visualwords.model_file import (
     IMAGE_CLASSIFIER,
     OBJECT_DETECTOR,
@@ -42,7 +41,7 @@ def save(model: Any, path: str | os.PathLike[str], embed_network: bool = False) 
     for number, channel in enumerate(model.recipe_.channels, 1):
         if channel.is_transformer:
             raise RecipeError(
-                f"channel {number} is {find_extractor(channel.extractor).describes()}, which a "
+                f"channel {number} is {channel.build().describes()}, which a "
                 "model file can't keep: files hold arrays and run no code. Use the model in this "
                 "program, or write an extractor (CONTRIBUTING.md)"
             )

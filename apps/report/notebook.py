@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from visualwords.apps.evaluation.comparing import ComparedRecipe
     from visualwords.apps.evaluation.figures import Evaluation
     from visualwords.apps.explanation.explanation import Explanation
-    from visualwords.apps.pipeline.classifier import ImageClassifier
+    from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 
 STYLE = Markup(
     "<style>.visualwords td.n,.visualwords th.n{text-align:right}"
@@ -29,7 +29,7 @@ STYLE = Markup(
 )
 
 
-def classifier_html(model: "ImageClassifier") -> str:
+def classifier_html(model: "FittedImageClassifier") -> str:
     """A fitted classifier: its recipe, held-out accuracy and classes; else its parameters."""
     if not hasattr(model, "classes_"):
         return html("<pre>{}</pre>", repr(model))

@@ -17,7 +17,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import beta, betaincc
 
 from visualwords.classifiers.kernels.radial import distance_gram
 from visualwords.classifiers.kernels.rows import Matrix, check_rows
@@ -49,6 +48,8 @@ def phi(u: ArrayLike, n: int) -> np.ndarray:
     array([1. , 0.5, 0. ])
     """
     u = np.minimum(np.asarray(u, dtype=np.float64), 1.0)
+    from scipy.special import beta, betaincc
+
     return 0.5 * beta(0.5, (n + 1) / 2) * betaincc(0.5, (n + 1) / 2, u * u)
 
 
@@ -237,7 +238,7 @@ def _ball_gram(
     """scale · Φₙ(u) · exp(−d/sigma) of all pairs of rows; n defaults to the number of columns."""
     if not 0 < radius < np.inf:
         raise ValueError(f"{kernel}: radius is {radius}, but the support needs a radius > 0")
-    x, y = check_rows(X, Y, kernel, np.float64)
+    x, y = check_rows(X, Y, kernel, (np.float64,))
     table, end = phi_table(x.shape[1] if n is None else n)
     table = table * scale
     return distance_gram(

@@ -237,7 +237,7 @@ def _is_close(expansion: EigenExpansion, values: np.ndarray, weights: np.ndarray
 
 
 def polynomial_expansion(
-    kernel: AdditiveKernel, degree: int = 2, nodes: Any = "chebyshev"
+    kernel: AdditiveKernel, degree: int = 2, nodes: str | np.ndarray = "chebyshev"
 ) -> PolynomialExpansion:
     """Return the polynomial expansion of a kernel with the paper's nodes.
 

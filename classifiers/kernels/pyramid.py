@@ -13,6 +13,7 @@ import numpy as np
 from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.codebook.grid_bins import GridBins, refine
 from visualwords.compiled import njit
+from visualwords.estimator import Seed
 
 NORMALIZATIONS = ("min_cardinality", "self", None)
 
@@ -22,7 +23,7 @@ def pyramid_match(
     other: Any = None,
     n_shifts: int = 1,
     normalization: str | None = "min_cardinality",
-    random_state: int | np.random.RandomState | None = 0,
+    random_state: Seed = 0,
     *,
     side: int | None = None,
     finest_level: int = 0,

@@ -63,7 +63,7 @@ def laplace(X: Matrix, Y: Matrix | None = None, *, sigma: float, a: float = 1.0)
     def fill(distances: np.ndarray) -> None:
         np.exp(distances / -sigma, out=distances)
 
-    return distance_gram(*check_rows(X, Y, "laplace", np.float64), fill, a)
+    return distance_gram(*check_rows(X, Y, "laplace", (np.float64,)), fill, a)
 
 
 def rbf(X: Matrix, Y: Matrix | None = None, *, gamma: float = 1.0, a: float = 1.0) -> np.ndarray:
@@ -83,7 +83,7 @@ def rbf(X: Matrix, Y: Matrix | None = None, *, gamma: float = 1.0, a: float = 1.
     def fill(distances: np.ndarray) -> None:
         np.exp(-gamma * distances * distances, out=distances)
 
-    return distance_gram(*check_rows(X, Y, "rbf", np.float64), fill, a)
+    return distance_gram(*check_rows(X, Y, "rbf", (np.float64,)), fill, a)
 
 
 def polynomial(
@@ -124,7 +124,7 @@ def polynomial(
         raise ValueError(f"polynomial: degree is {degree}, but it must be a whole number ≥ 1")
     if not gamma > 0:
         raise ValueError(f"polynomial: gamma is {gamma}, but it must be > 0")
-    x, y = check_rows(X, Y, "polynomial", np.float64)
+    x, y = check_rows(X, Y, "polynomial", (np.float64,))
     x, y = on_both(lambda rows: power_remap(rows, a), x, y)
     products = x @ y.T
     base = products.toarray() if sp.issparse(products) else products

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
-from sklearn.utils.validation import check_array
 
 from visualwords.codebook.feature_sets import FeatureSets
+from visualwords.estimator import is_plain
 from visualwords.model_file import State
 from visualwords.parallel import in_threads, n_threads
 
@@ -25,7 +25,7 @@ def check_rows(
     X: Matrix,
     Y: Matrix | None,
     kernel: str,
-    dtype: DTypeLike | tuple[DTypeLike, ...] = (np.float64, np.float32),
+    dtype: str | tuple[DTypeLike, ...] = (np.float64, np.float32),
 ) -> tuple[Rows, Rows]:
     """Return both sides of a Gram matrix: finite arrays in C order, or CSR without duplicates.
 
@@ -40,9 +40,11 @@ def check_rows(
     """
 
     def checked(rows: Matrix) -> Rows:
-        rows = check_array(
-            rows, accept_sparse="csr", dtype=dtype, order="C", ensure_min_samples=0, input_name="X"
-        )
+        if not is_plain(rows, dtype):
+            from sklearn.utils.validation import check_array
+
+            how = {"accept_sparse": "csr", "order": "C", "ensure_min_samples": 0}
+            rows = check_array(rows, dtype=dtype, input_name="X", **how)
         if sparse.issparse(rows):
             rows = sparse.csr_array(rows)
             if not rows.has_canonical_format:

@@ -5,11 +5,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betainccinv
-from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import check_random_state
 
 from visualwords.classifiers.kernels.rows import Rows, power_remap
+from visualwords.estimator import Seed
 
 ROWS = 1000  # whose distances are computed
 SAME = 1e-6  # share of the largest distance that rounding leaves between equal rows
@@ -21,7 +19,7 @@ def resolve_widths(
     kernel: Callable[..., np.ndarray],
     X: Rows,
     params: Mapping[str, object] | None = None,
-    random_state: int | np.random.RandomState | None = 0,
+    random_state: Seed = 0,
     sample_weight: np.ndarray | None = None,
 ) -> dict[str, object]:
     """Return a kernel's parameters with numbers for widths that are words or not given.
@@ -64,6 +62,8 @@ def resolve_widths(
             continue
         found = median_distance(rows, random_state, weight)
         if width == "radius":
+            from scipy.special import betainccinv
+
             n = DIMENSION.get(name, rows.shape[1])
             found /= 2 * float(np.sqrt(betainccinv(0.5, (n + 1) / 2, 0.5)))  # Φₙ(u) = ½ Φₙ(0)
         resolved[width] = found
@@ -81,7 +81,7 @@ def _gamma(rows: Rows, weight: np.ndarray) -> float:
 
 def median_distance(
     rows: Rows,
-    random_state: int | np.random.RandomState | None = 0,
+    random_state: Seed = 0,
     weight: np.ndarray | None = None,
 ) -> float:
     """Return the median Euclidean distance of up to 1,000 rows that differ; 1 if none do.
@@ -93,6 +93,9 @@ def median_distance(
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]))
     2.0
     """
+    from sklearn.metrics.pairwise import euclidean_distances
+    from sklearn.utils import check_random_state
+
     weight = np.ones(rows.shape[0]) if weight is None else weight
     chosen = np.flatnonzero(weight)
     if chosen.size > ROWS:

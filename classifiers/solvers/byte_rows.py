@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.calibration import divide
@@ -186,6 +185,8 @@ def _factorize(
     gram: np.ndarray, signs: np.ndarray, costs: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, int, float]:
     """Return the exact α y = (K + D)⁻¹ y of squared errors on some rows, for all classes."""
+    from scipy.linalg import cho_factor, cho_solve
+
     matrix = gram[np.ix_(rows, rows)]
     matrix[np.diag_indices(len(rows))] += 0.5 / costs[rows]
     # symmetric, and in the order of LAPACK, which then needs no copy

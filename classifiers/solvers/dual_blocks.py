@@ -64,7 +64,7 @@ class BlockRows(Protocol):
     def load(self, start: int, end: int) -> Any:
         """Return neighbouring rows, in the form that the other methods take."""
 
-    def new_weights(self, lanes: int, dtype: Any) -> np.ndarray:
+    def new_weights(self, lanes: int, dtype: type[np.floating]) -> np.ndarray:
         """Return weights of no training: zeros."""
 
     def scores(self, rows: Any, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -240,7 +240,9 @@ def _solve_some(
 class _Group:
     """How far a group of machines is."""
 
-    def __init__(self, rows: BlockRows, samples: BlockSamples, machines: Machines, dtype: Any):
+    def __init__(
+        self, rows: BlockRows, samples: BlockSamples, machines: Machines, dtype: type[np.floating]
+    ):
         self.rows, self.samples, self.machines = rows, samples, machines
         n, lanes = len(samples.codes), len(machines.positive)
         self.weights = rows.new_weights(lanes, dtype)
@@ -453,7 +455,7 @@ class LevelBlocks:
         rows = as_compiled(np.ascontiguousarray(self.levels[start:end]))
         return CellLists.of(rows, np.arange(end - start), self.layout)
 
-    def new_weights(self, lanes: int, dtype: Any) -> np.ndarray:
+    def new_weights(self, lanes: int, dtype: type[np.floating]) -> np.ndarray:
         """Return tables of zeros."""
         return np.zeros((self.layout.offsets[-1], lanes), dtype)
 

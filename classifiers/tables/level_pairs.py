@@ -9,8 +9,8 @@ from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
-from sklearn.utils import assert_all_finite
 
 from visualwords.compiled import njit
 
@@ -84,6 +84,8 @@ def survey(X: Any, scaling: str) -> Survey:
     stored = X.data if sparse.issparse(X) else X
     smallest, largest = (stored.min(), stored.max()) if stored.size else (0.0, 0.0)
     if not (np.isfinite(smallest) and np.isfinite(largest)):
+        from sklearn.utils import assert_all_finite
+
         assert_all_finite(stored, input_name="X")
     if sparse.issparse(X) and smallest < 0:
         raise ValueError(
@@ -220,7 +222,7 @@ def _parts(X: Any) -> Iterator[Any]:
         yield part if sparse.issparse(X) else _plain(part, np.float32)
 
 
-def _plain(array: np.ndarray, dtype: Any) -> np.ndarray:
+def _plain(array: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     """The array as the compiled loops take it: of this type, in C order, not read-only."""
     array = np.asarray(array, dtype)
     return array if array.flags.c_contiguous and array.flags.writeable else array.copy(order="C")

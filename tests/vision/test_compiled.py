@@ -8,13 +8,10 @@ import warnings
 
 import llvmlite.binding as llvm
 import numba
-import numpy as np
 import pytest
-from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.validation import validate_data
 
 from visualwords import compiled
-from visualwords.compiled import is_plain, vector_bytes
+from visualwords.compiled import vector_bytes
 
 MODULE = """
 from visualwords.compiled import njit
@@ -189,21 +186,3 @@ def test_the_width_is_that_of_numbas_target(features, limit, expected, monkeypat
         assert vector_bytes() == expected
         monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
         assert vector_bytes() == 0
-
-
-GOOD = np.arange(6, dtype=np.float32).reshape(3, 2)
-
-
-def test_what_is_plain_comes_back_from_scikit_learn_as_it_is_and_nothing_else_counts():
-    scaler = MinMaxScaler().fit(GOOD)
-    for dtype in "uint8", "int32", "float32", "float64":
-        X = GOOD.astype(dtype)
-        assert is_plain(scaler, X)
-        assert validate_data(scaler, X, dtype="numeric", order="C", reset=False) is X
-    others = [GOOD.tolist(), GOOD[0], GOOD[:0], GOOD[:, :1], np.asfortranarray(GOOD)]
-    others += [GOOD.astype(kind) for kind in (object, str, complex, np.longdouble)]
-    assert not any(is_plain(scaler, X) for X in [*others, np.ma.array(GOOD)])
-    assert is_plain(scaler, GOOD.astype(np.uint8), "u")
-    assert not is_plain(scaler, GOOD, "u")
-    scaler.feature_names_in_ = np.array(["a", "b"], object)
-    assert not is_plain(scaler, GOOD)
