@@ -176,12 +176,12 @@ def table2(lab: Lab) -> Results:
 
     On Corel-1000 only the order of the kernels can be compared. GCS, Laplace and polynomial have
     the paper's order, GCS and Laplace within their spread of each other, as there. **CS at 90 %
-    zeros fails, for a reason:** Φ₆₄ falls like (1 − u²)^31.5, so a pair half-way to the edge of the
-    support has 10⁻⁴ of the value at the centre, and with a support that reaches only the nearest
-    tenth of the samples the Gram matrix is nearly the identity. A misprint may explain the paper's
-    figure: with the recursion of Eq. (4) as printed (φ₂ twice too large) half of the kernel's value
-    is a circular kernel with a heavy tail, and CS works at exactly 90 % zeros (row "CS as
-    printed").
+    zeros fails, for a reason:** the slope of Φ₆₄ is −(1 − u²)^31.5, so a pair half-way to the edge
+    of the support has 2 · 10⁻⁵ of the value at the centre, and with a support that reaches only the
+    nearest tenth of the samples the Gram matrix is nearly the identity. A misprint may explain the
+    paper's figure: with the recursion of Eq. (4) as printed (φ₂ twice too large) half of the value
+    at the centre is that of a circular kernel with a heavy tail, and CS works at exactly 90 % zeros
+    (row "CS as printed").
 
     **Not repeated.** The paper's 3,200 images of six Corel classes, and so Table 3, which of them
     are confused; Corel-1000 stands in.
