@@ -110,8 +110,7 @@ def table1(lab: Lab) -> Results:
     Features and (b)'s images are not the paper's, so only the order and the ratios of times
     compare. Without any choice ICD is more accurate than PWLSGD and as accurate as SIKMA within the
     noise, in less time, as in the paper (56.5 s against 188.2 s, and 9.2 s against 13.2 s).
-    LIBLINEAR is faster than ICD in the paper (43.3 s and 1.9 s); here it is slower in (a), and in
-    (b) both take a fraction of a second.
+    LIBLINEAR is faster than ICD in the paper (43.3 s and 1.9 s); here only in (b).
 
     **Not repeated.** The PASCAL images of SIKMA's software, and the features of PWLSGD's.
     """
