@@ -147,7 +147,8 @@ def picture(panels: Sequence[Panel]) -> bytes:
     for axis, panel in zip(axes, panels):
         for label, (x, y, *deviations) in panel.lines.items():
             options = {"label": label, "markersize": 3, "linewidth": 1}
-            axis.errorbar(x, y, *deviations, fmt=panel.mark, **options)
+            mark = panel.mark if len(x) > 2 else "o"  # two points are no curve
+            axis.errorbar(x, y, *deviations, fmt=mark, **options)
         for name in panel.log:
             getattr(axis, f"set_{name}scale")("log")
         axis.set_title(panel.title, fontsize=9)
