@@ -70,7 +70,7 @@ def table1(lab: Lab) -> Results:
     The figure repeats Figure 1: test accuracy over C, of RBF at the γ that is best on the test
     rows, as in the paper.
 
-    **Not repeated.** 31 of the table's 43 rows, whose data are not at hand: DailySports,
+    **Not repeated.** 31 of the table's 43 rows, whose data are not at hand. They are DailySports,
     DailySports2k, Gesture, MSD20k, MHealth20k, MiniBooNE20k, Musk, Musk2k, Parkinson, PAMAP101 to
     105, RobotNavi, SEMG1, SEMG2, Sensorless, SkinSeg10k, Theorem, Thyroid, Thyroid2k, Urban,
     Vertebral, Wholesale, Wilt, five sets of YouTube features.

@@ -118,7 +118,7 @@ def summary(records: Sequence[Record]) -> str:
         "## Worse than the paper, and why",
         markdown_table((*figures, "reason, shown by an experiment"), worse) if worse else "None.",
         "## Not repeated",
-        "\n".join(f"- {name}: {text}" for name, text in missing.items() if text),
+        "\n".join(f"- {name}: {text}." for name, text in missing.items() if text),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
