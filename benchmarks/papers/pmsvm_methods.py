@@ -320,12 +320,12 @@ def sparse_rows(lab: Lab) -> Results:
     """700,000 sparse rows of 47,236 columns and two classes, as rcv1 has them.
 
     Generated text (as in pmsvm-binary) at the size of rcv1, whose 677,399 rows ICD trains on in
-    34.3 s (Wu, Table 5), PmSVM-LUT in 2.2 s, PmSVM in 3.5 s and LIBLINEAR in 6.4 s and 7.1 s (Wu;
-    Yang and Wu, Table 4) on the papers' machines. ICD with C = 10⁻³ on 100 levels, PmSVM with
-    C = 0.01, LIBLINEAR with C = 1, without a bias, as the papers have them. Time is of training
-    alone, after a warm-up on 20,000 of the rows with all classes; memory is the growth of a process
-    that trains, at its peak, beside the rows themselves, which are there before. The
-    generated topics are not those of rcv1: accuracies do not compare.
+    34.3 s (Wu, Table 5), PmSVM-LUT in 2.2 s and 530 MB, PmSVM in 3.5 s and 1,007 MB, and LIBLINEAR
+    in 6.4 s (Wu) or 7.1 s and 825 MB (Yang and Wu, Tables 4 and 6) on the papers' machines. ICD
+    with C = 10⁻³ on 100 levels, PmSVM with C = 0.01, LIBLINEAR with C = 1, without a bias, as the
+    papers have them. Time is of training alone, after a warm-up on 20,000 of the rows with all
+    classes; memory is the growth of a process that trains, at its peak, beside the rows themselves,
+    which are there before. The generated topics are not those of rcv1: accuracies do not compare.
     """
     split = text_like(1000, 200, 500) if lab.quick else text_like(700_000, 20_000)
     largest = split.X.max()
