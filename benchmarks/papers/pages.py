@@ -107,11 +107,13 @@ def summary(records: Sequence[Record]) -> str:
     ]
     missing = {name: known[name].missing for name in known if name in stored}
     never = ", ".join(name for name in known if name not in stored)
+    states = sorted({f"{record.state} of {record.date}" for record in records})
     figures = ("figure", "paper", "ours")
     parts = [
         "# At a glance",
         MEANING,
-        markdown_table(("experiment", *VERDICTS, "CPU s", "date", "commit"), map(_counts, records)),
+        markdown_table(("experiment", *VERDICTS, "CPU s"), map(_counts, records)),
+        f"Measured at commit {', '.join(states)}." if states else "",
         f"No stored result: {never}." if never else "",
         "## What fails",
         markdown_table((*figures, "what happens"), failing) if failing else "None.",
@@ -127,7 +129,7 @@ def _counts(record: Record) -> list[str]:
     counts = Counter(row.verdict for row in record.results.rows)
     shown = [str(counts[verdict] or "") for verdict in VERDICTS]
     link = f"[{record.experiment}]({record.experiment}.md)"
-    return [link, *shown, f"{record.seconds:.0f}", record.date, record.state]
+    return [link, *shown, f"{record.seconds:.0f}"]
 
 
 def _shown(record: Record, row: Row, remark: str) -> list[str]:
