@@ -13,6 +13,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from warnings import catch_warnings, simplefilter
 
 import benchmarks.timing  # noqa: F401 - one thread, before numerical libraries start
@@ -20,6 +21,7 @@ from benchmarks.data import DATA
 from benchmarks.papers import pages
 from benchmarks.papers.lab import Experiment, Lab, all_experiments
 from benchmarks.papers.results import HEADER, Record
+from benchmarks.results import present_state
 from visualwords.errors import FolderError, VisualWordsError
 from visualwords.files import write_atomically
 
@@ -89,6 +91,7 @@ def _run(options: argparse.Namespace, chosen: list[Experiment]) -> None:
     if sys.modules.get("matplotlib", ...) is None or not importlib.util.find_spec("matplotlib"):
         raise VisualWordsError("the figures need matplotlib: pip install matplotlib")
     os.makedirs(options.output, exist_ok=True)
+    state = present_state()  # before a page of this run changes the checkout
     lab = Lab(options.data, options.quick)
     for one in chosen:
         for name in one.data if not lab.quick else ():
@@ -101,7 +104,7 @@ def _run(options: argparse.Namespace, chosen: list[Experiment]) -> None:
         seconds = sum(os.times()[:4]) - before
         if lab.quick:
             results = results.without_paper()
-        record = Record.now(one.name, results, seconds, lab.quick)
+        record = replace(Record.now(one.name, results, seconds, lab.quick), state=state)
         table = pages.markdown_table(HEADER, [row.cells() for row in results.rows])
         print(f"{one.name}: {one.what}\n\n{table}\n")
         if record.drawn:

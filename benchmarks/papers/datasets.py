@@ -116,16 +116,19 @@ def tf_idf(counts: sparse.csr_matrix) -> sparse.csr_matrix:
     return counts
 
 
-def word_counts(n: int, n_words: int = 2000, n_classes: int = 15, seed: int = 0) -> Split:
+def word_counts(
+    n: int, n_words: int = 2000, n_classes: int = 15, seed: int = 0, likeness: float = 4.0
+) -> Split:
     """Bags of visual words with 1,024 patches each, in bursts; n to train and n/2 to test on.
 
-    Every column is divided by its largest training value, as svm-scale does: a third of the values
-    that are not zero are below 0.1.
+    The frequency of a word varies between classes by a share of 1/√likeness of its mean. Every
+    column is divided by its largest training value, as svm-scale does: a third of the values that
+    are not zero are below 0.1.
     """
     rng = np.random.default_rng(seed)
     y = np.arange(n + n // 2) % n_classes
     common = rng.gamma(0.5, size=n_words) + 0.02
-    profiles = common * rng.gamma(4.0, size=(n_classes, n_words))
+    profiles = common * rng.gamma(likeness, size=(n_classes, n_words))
     X = np.empty((y.size, n_words), np.float32)
     for start in range(0, y.size, AT_ONCE // 10):
         own = slice(start, start + AT_ONCE // 10)

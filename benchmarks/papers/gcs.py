@@ -24,24 +24,23 @@ OTHER_IMAGES = "Corel-1000 in place of the paper's images"
 PASSES, TOLERANCE, C = 200, 1e-2, 10.0  # of coordinate descent; C of a diagonal of one
 
 
-@experiment("gcs-fig2", GCS, "Figure 2, Sec. 4", data=("corel1000",), minutes=0.5)
+@experiment("gcs-fig2", GCS, "Figure 2, Sec. 4", data=("corel1000",), minutes=0.3)
 def figure2(lab: Lab) -> Results:
     """Sparsity of the GCS Gram matrix, its reordering, and what that saves.
 
     (a) zeros of the Gram matrix at a radius that leaves 90 % of the pairs without overlap, (b) the
     same matrix after the reverse Cuthill–McKee permutation, (c) entries inside the band, n × B(n),
-    against n² for growing training sets. The paper prints curves, not figures, for a radius of 0.4
-    on its own images. Zeros are more than 90 %, because Φ₆₄ is zero to within rounding well before
-    the edge of its support. Groups of like images (the blocks in (b)) keep the band wide; a sparse
-    matrix (CSR), which stores the non-zero entries wherever they are, saves more.
+    against n² for growing training sets. The paper prints curves, for a radius of 0.4. Zeros are
+    more than 90 %, because Φ₆₄ is zero to within rounding well before the edge of its support.
+    Groups of like images (the blocks in (b)) keep the band wide; a sparse matrix (CSR), which
+    stores the non-zero entries wherever they are, saves more.
 
     The paper plots the complexity of the SVM's quadratic term and times nothing. The last table
     does: generated colour histograms of three classes (the first against the others), the Gram
-    matrix at 90 % pairs without overlap as a dense and as a CSR matrix, and the same coordinate
-    descent of the hinge loss on both, which keeps all scores: a step costs n numbers on one, the
-    non-zeros of a row on the other. Both stop at the same tolerance after the same passes. These
-    are few, because with such a support the matrix is nearly the identity (gcs-table2 says what
-    that does to accuracy): the times are those of a pass, not of a hard problem.
+    matrix at 90 % pairs without overlap, dense and as CSR, and the same coordinate descent of the
+    hinge loss on both: a step costs n numbers on one, the non-zeros of a row on the other. Passes
+    are few, because with such a support the matrix is nearly the identity (gcs-table2): the times
+    are those of a pass, not of a hard problem.
 
     **Not repeated.** The paper's images are not public.
     """
@@ -174,14 +173,13 @@ def table2(lab: Lab) -> Results:
     the training pairs without overlap, as in the paper, and only its σ is chosen. RBF, HIK and NGMM
     are added.
 
-    On Corel-1000 only the order of the kernels can be compared. GCS, Laplace and polynomial have
-    the paper's order, GCS and Laplace within their spread of each other, as there. **CS at 90 %
-    zeros fails, for a reason:** Φ₆₄ falls like (1 − u²)^31.5, so a pair half-way to the edge of the
-    support has 10⁻⁴ of the value at the centre, and with a support that reaches only the nearest
-    tenth of the samples the Gram matrix is nearly the identity. A misprint may explain the paper's
-    figure: with the recursion of Eq. (4) as printed (φ₂ twice too large) half of the kernel's value
-    is a circular kernel with a heavy tail, and CS works at exactly 90 % zeros (row "CS as
-    printed").
+    GCS, Laplace and polynomial have the paper's order, GCS and Laplace within their spread of each
+    other, as there. **CS at 90 % zeros fails, for a reason:** the slope of Φ₆₄ is −(1 − u²)^31.5,
+    so a pair half-way to the edge of the support has 2 · 10⁻⁵ of the value at the centre, and with
+    a support that reaches only the nearest tenth of the samples the Gram matrix is nearly the
+    identity. A misprint may explain the paper's figure: with the recursion of Eq. (4) as printed
+    (φ₂ twice too large) half of the value at the centre is that of a circular kernel with a heavy
+    tail, and CS works at exactly 90 % zeros (row "CS as printed").
 
     **Not repeated.** The paper's 3,200 images of six Corel classes, and so Table 3, which of them
     are confused; Corel-1000 stands in.

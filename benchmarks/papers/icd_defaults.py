@@ -21,7 +21,7 @@ BINS = (50, 100, 200)  # v̄
 TABLES = ("satimage", "pendigits", "optdigits", "letter", "isolet", "magic", "spambase")
 
 
-@experiment("icd-bins", ICD, "Section 3.5", data=("caltech101", "scene15", "tabular"), minutes=3)
+@experiment("icd-bins", ICD, "Section 3.5", data=("caltech101", "scene15", "tabular"), minutes=1.5)
 def bins(lab: Lab) -> Results:
     """Accuracy of ICD with 50, 100 and 200 levels.
 
@@ -75,7 +75,7 @@ FEWER = f"LIBSVM+HIK sees {MOST:,} random training rows, with C raised in propor
 SCALED = "columns in [−1, 1], as on LIBSVM's page, by four times γ"
 
 
-@experiment("icd-table5", ICD, "Table 5", data=("tabular",), minutes=5)
+@experiment("icd-table5", ICD, "Table 5", data=("tabular",), minutes=3)
 def table5(lab: Lab) -> Results:
     """Data that are not histograms, at default parameters.
 
@@ -87,8 +87,8 @@ def table5(lab: Lab) -> Results:
     our adaptive quantisation, levels of equal counts in each column, which the paper's conclusion
     suggests and which does not depend on the scale of columns.
 
-    The paper's LIBSVM+RBF probably had the columns of LIBSVM's page, scaled to [−1, 1]: distances
-    are twice ours, so a row with four times our γ stands beside ours.
+    The paper's LIBSVM+RBF probably had columns scaled to [−1, 1], as on LIBSVM's page: distances
+    are twice ours, so a row has four times our γ.
 
     **Not repeated.** The sets acoustic and rcv1 (generated rows of its size: `large-sparse`).
     """

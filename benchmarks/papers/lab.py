@@ -193,8 +193,9 @@ class Experiment:
 
     @property
     def missing(self) -> str:
-        """What of the paper's table can't be repeated, and why: the text's last paragraph."""
-        return " ".join(self.text.partition("**Not repeated.** ")[2].split())
+        """What of the paper's table can't be repeated: first sentence of the last paragraph."""
+        paragraph = " ".join(self.text.partition("**Not repeated.** ")[2].split())
+        return paragraph.partition(". ")[0].rstrip(".")
 
     @property
     def what(self) -> str:

@@ -107,18 +107,20 @@ def summary(records: Sequence[Record]) -> str:
     ]
     missing = {name: known[name].missing for name in known if name in stored}
     never = ", ".join(name for name in known if name not in stored)
+    states = sorted({f"{record.state} of {record.date}" for record in records})
     figures = ("figure", "paper", "ours")
     parts = [
         "# At a glance",
         MEANING,
-        markdown_table(("experiment", *VERDICTS, "CPU s", "date", "commit"), map(_counts, records)),
+        markdown_table(("experiment", *VERDICTS, "CPU s"), map(_counts, records)),
+        f"Measured at commit {', '.join(states)}." if states else "",
         f"No stored result: {never}." if never else "",
         "## What fails",
         markdown_table((*figures, "what happens"), failing) if failing else "None.",
         "## Worse than the paper, and why",
         markdown_table((*figures, "reason, shown by an experiment"), worse) if worse else "None.",
         "## Not repeated",
-        "\n".join(f"- {name}: {text}" for name, text in missing.items() if text),
+        "\n".join(f"- {name}: {text}." for name, text in missing.items() if text),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -127,7 +129,7 @@ def _counts(record: Record) -> list[str]:
     counts = Counter(row.verdict for row in record.results.rows)
     shown = [str(counts[verdict] or "") for verdict in VERDICTS]
     link = f"[{record.experiment}]({record.experiment}.md)"
-    return [link, *shown, f"{record.seconds:.0f}", record.date, record.state]
+    return [link, *shown, f"{record.seconds:.0f}"]
 
 
 def _shown(record: Record, row: Row, remark: str) -> list[str]:
@@ -147,7 +149,8 @@ def picture(panels: Sequence[Panel]) -> bytes:
     for axis, panel in zip(axes, panels):
         for label, (x, y, *deviations) in panel.lines.items():
             options = {"label": label, "markersize": 3, "linewidth": 1}
-            axis.errorbar(x, y, *deviations, fmt=panel.mark, **options)
+            mark = panel.mark if len(x) > 2 else "o"  # two points are no curve
+            axis.errorbar(x, y, *deviations, fmt=mark, **options)
         for name in panel.log:
             getattr(axis, f"set_{name}scale")("log")
         axis.set_title(panel.title, fontsize=9)

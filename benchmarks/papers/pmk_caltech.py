@@ -31,8 +31,8 @@ def figure5(lab: Lab) -> Results:
     training images, where the paper has finest bins of side 1 and does not name its patches. For
     every number of training images, random images of the 15 of each class are drawn and the same
     test images (at most 12 a class) are used; the paper draws from all images and tests on all
-    others, ten times. Its curve is printed as a figure; the text gives the first value and that for
-    15. The encoder (without labels) and both choices come from all 15 images at every size.
+    others, ten times. It prints a curve; its text gives two values. The encoder (without labels)
+    and both choices come from all 15 images at every size.
 
     **Not repeated.** Draws from all images of Caltech-101; 15 and at most 12 of each class are at
     hand.

@@ -39,7 +39,7 @@ PAPER = {  # relative errors in %: means of three features of Tables 1 (words) a
 }
 
 
-@experiment("pmsvm-approximation", PMSVM, "Tables 1–2, Figures 1–2, Sec. 5.1", minutes=0.2)
+@experiment("pmsvm-approximation", PMSVM, "Tables 1–2, Figures 1–2, Sec. 5.1", minutes=0.1)
 def approximation(lab: Lab) -> Results:
     """How close are the approximations to the kernel, its gradients and the exact SVM?
 

@@ -96,7 +96,7 @@ class Row:
         return "better" if gain > 0 else "worse"
 
     def cells(self) -> list[str]:
-        """The row as text: what, paper, ours, difference, seconds."""
+        """The row as text: what, paper, ours, difference (of the same thing only), seconds."""
         ours = format_number(self.ours)
         if self.spread is not None:
             ours += f"±{format_number(self.spread)}"
@@ -105,8 +105,10 @@ class Row:
         seconds = "" if self.seconds is None else format_number(self.seconds)
         if self.paper is None:
             return [self.what, "", ours, "", seconds]
-        paper, difference = f"{self.paper:.4g}{unit}", f"{self.ours - self.paper:+.2f}"
-        return [self.what, paper, ours, difference, seconds]
+        gap = self.ours - self.paper
+        shown = f"{gap:+.2f}" if self.unit == "%" else f"{gap:+.2g}"
+        difference = "" if self.unlike else shown
+        return [self.what, f"{self.paper:.4g}{unit}", ours, difference, seconds]
 
     def _interval(self) -> str:
         """The 95 % interval of a single run."""
