@@ -20,17 +20,15 @@ WRONG = [None, True, -1, 10**9, 0.5, 1e308, "", "other", [], {}, [1], {"a": 1}]
 N_VALUES = {"tiny": 12 if IS_LONG else 2, "pedestrian": 1}  # of WRONG in every place of a manifest
 
 
-def refused(path):
-    """Say if the file is refused; then with one line that names it."""
+def load_or_refuse(path):
+    """Return the model, or None if the file is refused; then with one line that names it."""
     try:
-        load(path)
+        return load(path)
     except ModelFileError as problem:
         sentence = str(problem)
-    else:
-        return False
     assert sentence.startswith(str(path))
     assert "\n" not in sentence
-    return True
+    return None
 
 
 def places_of(value, place=()):
@@ -88,14 +86,12 @@ def forgeries(members, manifest, n_values):
             yield name, {f"{name}.npy": content}, changed
 
 
-def answers_of(model, image, picture):
-    """Yield all numbers that a model gives."""
+def numbers_of(model, image, picture):
+    """Yield numbers that a model gives, and use all else that it has."""
     if hasattr(model, "detect"):
         yield from model.detect(picture)
         return
-    answer = model.predict_one(image)
-    yield answer.novelty
-    yield from (list(answer.scores.values()), list(answer.probabilities.values()))
+    yield list(model.predict_one(image).scores.values())
     yield [similarity for *_, similarity in model.similar(image)]
 
 
@@ -115,8 +111,9 @@ def forge(path, recipe, photos):
             with zipfile.ZipFile(path, "w") as archive:
                 for name, content in (members | forged | {"manifest.json": sealed}).items():
                     archive.writestr(name, content)
-            if not refused(path):
-                for numbers in answers_of(load(path), image, picture):
+            model = load_or_refuse(path)
+            if model is not None:
+                for numbers in numbers_of(model, image, picture):
                     assert np.isfinite(numbers).all(), what
 
 
