@@ -180,15 +180,15 @@ def _sums_in_windows(
         _, places = g.sorted(cells)
         left, right = left.gather(places), right.gather(places)
     left = left.transpose(1, 0)
-    ends = g.op("CumSum", counts, np.array(0)).cast(7)
-    sums, start = [], g.shape(0)
-    for cell in range(n_cells):
-        end = ends.slice(0, cell, cell + 1)
-        product = left.slice(1, start, end) @ right.slice(0, start, end)
-        sums.append(product.reshape(1, -1))
-        start = end
+    ends = g.op("CumSum", counts, np.array(0)).cast(INT64)
+
+    def sum_in_cell(start: Value, end: Value) -> list[Value]:
+        bounds = start.reshape(1), end.reshape(1)
+        return [left.slice(1, *bounds) @ right.slice(0, *bounds)]
+
+    (sums,) = g.scan([], [ends - counts.cast(INT64), ends], sum_in_cell)
     membership = g.constant(pyramid.membership)
-    return membership @ g.concat(sums, 0), membership @ counts
+    return membership @ sums.reshape(n_cells, -1), membership @ counts
 
 
 def _logarithm(matrices: Value, n: int, d: int, epsilon: float) -> Value:
@@ -212,16 +212,21 @@ def _logarithm(matrices: Value, n: int, d: int, epsilon: float) -> Value:
             lambda y: np.log((1 - low) / 2 * y + (1 + low) / 2), BLOCK * BLOCKS - 1
         )
     )
-    powers = [x * 0.0 + eye, x]
-    while len(powers) <= BLOCK:
-        powers.append(x @ powers[-1] * 2.0 - powers[-2])
-    last = powers.pop()
-    flat = g.concat([power.reshape(1, -1) for power in powers], 0)
-    parts = (g.constant(_single(coefficients)) @ flat).reshape(BLOCKS, n, d, d)
-    above, found = None, parts.gather(np.array(BLOCKS - 1))
-    for block in range(BLOCKS - 2, -1, -1):
-        product = last @ found * (2.0 if block else 1.0) + parts.gather(np.array(block))
-        above, found = found, product if above is None else product - above
+    one, zero = x * 0.0 + eye, x * 0.0
+    last, _, powers = g.scan(
+        [one, x], [g.zeros(BLOCK)], lambda t, after, _: [after, x @ after * 2.0 - t, t]
+    )
+    powers = powers.reshape(BLOCK, -1)
+
+    def part(row: Value) -> Value:
+        return (row.reshape(1, BLOCK) @ powers).reshape(n, d, d)
+
+    above, found = g.scan(
+        [zero, zero],
+        [g.constant(_single(coefficients[:0:-1]))],
+        lambda above, found, row: [found, last @ found * 2.0 + (part(row) - above)],
+    )
+    found = last @ found + (part(g.constant(_single(coefficients[:1]))) - above)
     return found + g.op("Log", bound) * eye
 
 

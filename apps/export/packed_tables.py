@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visualwords.apps.export.graph import BOOL, INT8, INT32, INT64, Graph, Value
+from visualwords.apps.export.graph import BOOL, INT8, INT32, INT64, UINT8, Graph, Value
 
 LARGEST = {10: 1, 6: 2, 5: 4, 4: 7, 3: 19, 2: 127}  # of so many digits of a code, with either sign
 FARTHEST = 65535  # from one number that is stored beside codes to the next
@@ -38,8 +38,8 @@ def unpacked(g: Graph, numbers: np.ndarray) -> Value:
 def reader(g: Graph, values: np.ndarray, offsets: np.ndarray) -> Callable[[Value], Value]:
     """How the tables of features are read: (d,) numbers of cells → their rows, (d, c) int32.
 
-    The cells of a feature are cut into blocks: the first one's value, and a code of the steps from
-    there to the others.
+    Codes hold the steps from cell to cell, from 0 in a feature's first. Runtimes add them up once,
+    when they load a model; of the sums a byte is kept, because values are bytes.
 
     Parameters
     ----------
@@ -48,49 +48,70 @@ def reader(g: Graph, values: np.ndarray, offsets: np.ndarray) -> Callable[[Value
         First cell of every feature.
     """
     sizes, n_columns = np.diff(offsets), values.shape[1]
-    steps = np.abs(np.diff(values.astype(np.int16), axis=0))
+    size_of = np.abs(np.diff(values.astype(np.int16), axis=0))
     bytes_of = {
-        n: 3 * n_columns * (-(-sizes // (n + 1))).sum() + 9 * (steps > top).sum()
+        n: 2 * n_columns * (sizes // n).sum() + 6 * (size_of > top).sum()
         for n, top in LARGEST.items()
     }
     n = min(bytes_of, key=lambda n: bytes_of[n])
-    width, top = n + 1, LARGEST[n]
-    n_blocks = -(-sizes // width)
-    number_of = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-    place = np.repeat(np.cumsum(n_blocks) - n_blocks, sizes) + number_of // width, number_of % width
-    cells = np.zeros((n_blocks.sum(), width, n_columns), np.int8)
-    cells[place] = values
-    digits = np.zeros((len(cells), n_columns, n), np.int8)
-    told = cells.astype(np.int16)  # by the codes
-    for k in range(1, width):  # a step that is too long is made up for by the next ones
-        digits[:, :, k - 1] = np.clip(cells[:, k] - told[:, k - 1], -top, top)
-        told[:, k] = told[:, k - 1] + digits[:, :, k - 1]
-    codes, starts = g.constant(_codes(digits, top)), g.constant(cells[:, 0])
-    lacks = values - told[place]
-    cell, column = np.nonzero(lacks)
-    feature = np.searchsorted(offsets, cell, side="right") - 1
-
+    digits, (feature, number_of, column, lack) = _steps(values, offsets, n)
+    codes = g.constant(_codes(digits, LARGEST[n]))
     last = g.constant((sizes - 1).astype(np.min_scalar_type(sizes.max()))).cast(INT32)
-    first_block = g.op("CumSum", last / width + 1, np.array(0), exclusive=1)
+    first = g.op("CumSum", (last - 1) / n + 1, np.array(0), exclusive=1)
     sums = g.op("CumSum", _digits(g, n), np.array(1)).cast(INT8)
+    totals = sums.slice(1, -1).reshape(-1).gather(codes.cast(INT32)).cast(INT32)
+    before = g.op("Mod", g.op("CumSum", totals, np.array(0), exclusive=1), 256).cast(UINT8)
     sums = g.op("Pad", sums, [0, 1, 0, 0]).reshape(-1)
 
     def read(number: Value) -> Value:
         number = number.at_most(last)
-        block, within = first_block + number / width, g.op("Mod", number, width)
-        places = codes.gather(block).cast(INT32) * width + within.reshape(-1, 1)
-        rows = starts.gather(block).cast(INT32) + sums.gather(places).cast(INT32)
+        block = (number - 1) / n
+        within = (number - block * n).reshape(-1, 1)
+        block = first + block
+        steps = sums.gather(codes.gather(block).cast(INT32) * (n + 1) + within).cast(INT32)
+        steps = steps + before.gather(block).cast(INT32) - before.gather(first).cast(INT32)
+        rows = g.op("Mod", steps + 128, 256) - 128
         if not len(feature):
             return rows
-        reached = number.gather(feature.astype(np.int32))
-        is_there = g.op("Equal", reached, number_of[cell].astype(np.int32), kind=BOOL)
-        lacking = g.constant(lacks[cell, column].astype(np.int8)).cast(INT32)
-        added = g.where(is_there, lacking, 0)
-        entry = (feature * n_columns + column).astype(np.int32)
+        entry = g.constant((feature * n_columns + column).astype(np.int32))
+        cells = g.constant(number_of.astype(np.min_scalar_type(sizes.max()))).cast(INT32)
+        is_there = g.op("Equal", number.gather(entry / n_columns), cells, kind=BOOL)
+        added = g.where(is_there, g.constant(lack.astype(np.int8)).cast(INT32), 0)
         flat = g.op("ScatterElements", rows.reshape(-1), entry, added, reduction="add")
         return flat.reshape(-1, n_columns)
 
     return read
+
+
+def _steps(
+    values: np.ndarray, offsets: np.ndarray, n: int
+) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+    """Steps from cell to cell, n to a code; a long one is made up for by those behind it.
+
+    Returns
+    -------
+    steps : (n_codes, c, n) int8
+    lacks : arrays (m,)
+        What steps do not add up to: features, numbers of cells, columns, and how much.
+    """
+    sizes, top = np.diff(offsets), LARGEST[n]
+    n_codes = np.maximum(-(-(sizes - 1) // n), 1)
+    first = np.cumsum(n_codes) - n_codes
+    steps = np.zeros((n_codes.sum(), values.shape[1], n), np.int8)
+    told = np.zeros((len(sizes), values.shape[1]), np.int16)
+    lacks = []
+    for number in range(sizes.max()):
+        has = np.flatnonzero(sizes > number)
+        wanted = values[offsets[has] + number]
+        if number:
+            code, digit = divmod(number - 1, n)
+            step = np.clip(wanted - told[has], -top, top)
+            steps[first[has] + code, :, digit] = step
+            told[has] += step
+        lack = wanted - told[has]
+        which, column = np.nonzero(lack)
+        lacks.append((has[which], np.full(len(which), number), column, lack[which, column]))
+    return steps, tuple(map(np.concatenate, zip(*lacks)))
 
 
 def _codes(digits: np.ndarray, top: int) -> np.ndarray:
