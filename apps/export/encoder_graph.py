@@ -4,7 +4,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from visualwords.apps.export.graph import FLOAT, INT64, Value
-from visualwords.apps.export.patch_graph import Grid
+from visualwords.apps.export.grid_graph import Grid
 from visualwords.codebook import (
     BagOfWords,
     FisherVectors,

@@ -13,16 +13,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET, IR_VERSION = 18, 9
-BOOL, UINT8, INT8, INT32, INT64, FLOAT16, FLOAT, DOUBLE, TEXT = (
-    TensorProto.BOOL,
-    TensorProto.UINT8,
-    TensorProto.INT8,
-    TensorProto.INT32,
-    TensorProto.INT64,
-    TensorProto.FLOAT16,
-    TensorProto.FLOAT,
-    TensorProto.DOUBLE,
-    TensorProto.STRING,
+BOOL, UINT8, INT8, INT32, INT64 = map(
+    TensorProto.DataType.Value, ("BOOL", "UINT8", "INT8", "INT32", "INT64")
+)
+FLOAT16, FLOAT, DOUBLE, TEXT = map(
+    TensorProto.DataType.Value, ("FLOAT16", "FLOAT", "DOUBLE", "STRING")
 )
 TO_THE_END = np.iinfo(np.int64).max
 
@@ -225,8 +220,8 @@ class Graph:
         given = [Value(self, self._new_name(), value.kind) for value in (*states, *rows)]
         body, kinds = self._inner(given, lambda: step(*given))
         found = [Value(self, self._new_name(), kind) for kind in kinds]
-        names = [[value.name for value in values] for values in ([*states, *rows], found)]
-        self._add("Scan", *names, {"body": body, "num_scan_inputs": len(rows)})
+        inputs, outputs = ([v.name for v in values] for values in ((*states, *rows), found))
+        self._add("Scan", inputs, outputs, {"body": body, "num_scan_inputs": len(rows)})
         return found
 
     def model(self, name: str, metadata: dict[str, str]) -> onnx.ModelProto:
@@ -250,11 +245,11 @@ class Graph:
         """A graph inside of this one, and the types of its outputs."""
         outside, known, self._nodes = self._nodes, self._values.copy(), []
         found = [self.op("Identity", value) for value in compute()]
-        infos = [
-            [helper.make_tensor_value_info(value.name, value.kind, None) for value in values]
+        taken, given = (
+            [helper.make_tensor_value_info(v.name, v.kind, None) for v in values]
             for values in (inputs, found)
-        ]
-        graph = helper.make_graph(self._nodes, self._new_name(), *infos)
+        )
+        graph = helper.make_graph(self._nodes, self._new_name(), taken, given)
         self._nodes, self._values = outside, known
         return graph, [value.kind for value in found]
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from visualwords.apps.export.graph import BOOL, FLOAT, INT64, Value
+from visualwords.apps.export.grid_graph import Grid, extended, grid_of
 from visualwords.apps.export.image_graph import resize_image
-from visualwords.apps.export.patch_graph import Grid, extended, grid_of
 from visualwords.features import HOG
 
 

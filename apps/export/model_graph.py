@@ -14,9 +14,9 @@ from visualwords.apps.export.color_graph import color_counts, color_patches, sta
 from visualwords.apps.export.encoder_graph import fisher_vector, second_moments, word_counts
 from visualwords.apps.export.filter_graph import filter_patches
 from visualwords.apps.export.graph import DOUBLE, FLOAT, FLOAT16, INT8, TEXT, UINT8, Graph, Value
+from visualwords.apps.export.grid_graph import Grid
 from visualwords.apps.export.hog_graph import hog_patches, hog_vector
 from visualwords.apps.export.image_graph import as_grey, planes_of, resize_view
-from visualwords.apps.export.patch_graph import Grid
 from visualwords.apps.export.sift_graph import sift_patches
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.encoder import LENGTH, UNIT, ChannelEncoder
