@@ -3,7 +3,7 @@
 import numpy as np
 
 from visualwords.apps.export.graph import BOOL, DOUBLE, FLOAT, INT32, INT64, Value
-from visualwords.apps.export.packed_tables import reader, unpacked
+from visualwords.apps.export.packed_tables import sum_of_tables, unpacked
 from visualwords.apps.pipeline.table_bytes import EXPONENTS, VALUES, packed_state
 from visualwords.classifiers.icd import ICDClassifier
 from visualwords.classifiers.linear import ByteLinearClassifier, LinearClassifier
@@ -16,7 +16,8 @@ def class_scores(classifier: object, row: Value) -> Value:
     if isinstance(classifier, ICDClassifier):
         scores = _sum_of_tables(classifier, row)
     elif isinstance(classifier, ByteLinearClassifier):
-        weights = unpacked(row.graph, classifier.weights_)
+        used = classifier.weights_.any(axis=0)  # small images never reach some columns
+        weights, row = unpacked(row.graph, classifier.weights_[:, used]), _some(row, used)
         sums = row.graph.op("MatMulInteger", weights, row.reshape(-1, 1), kind=INT32)
         scores = sums.reshape(-1).cast(FLOAT) * classifier.factors_.astype(np.float32)
     elif isinstance(classifier, LinearClassifier):
@@ -54,20 +55,20 @@ def label_code(chances: Value, costs: np.ndarray | None, thresholds: np.ndarray)
 def _sum_of_tables(classifier: ICDClassifier, row: Value) -> Value:
     """Σ_j T[j, level of x_j], of tables that are whole multiples of a power of two."""
     g, layout, state = row.graph, classifier.layout_, packed_state(classifier)
-    read = reader(g, state[VALUES], layout.offsets)
+    add_up = sum_of_tables(g, state[VALUES], layout.offsets)
+    unit = np.exp2(state[EXPONENTS].astype(np.float32))
     n_levels = classifier.quantizer_.n_levels_
     level = _levels(classifier.quantizer_, row)
     number = g.constant(layout.number_of[:n_levels].astype(np.int32)).gather(level)
-    below, unit = read(number), np.exp2(state[EXPONENTS].astype(np.float32))
+    above_0 = (number > 0).cast(FLOAT)
     between = np.setdiff1d(np.arange(n_levels), layout.heights)
     if not (between < layout.heights[-1]).any():
-        return below.sum(0).cast(FLOAT) * unit
+        return add_up(number, above_0) * unit
     heights = layout.heights.astype(np.float32)
     rise = g.constant(np.diff(heights, append=heights[-1] + 1))
     share = level.cast(FLOAT) - g.constant(heights).gather(number)
-    share = (share / rise.gather(number)).at_most(1.0).reshape(-1, 1)
-    rises = (read(number + 1) - below).cast(FLOAT) * share
-    return (below.cast(FLOAT) + rises).sum(0) * unit
+    share = (share / rise.gather(number)).at_most(1.0)
+    return (add_up(number, above_0 * (1.0 - share)) + add_up(number + 1, share)) * unit
 
 
 def _sum_of_vectors(classifier: PmSVMClassifier, row: Value) -> Value:
@@ -83,6 +84,13 @@ def _sum_of_vectors(classifier: PmSVMClassifier, row: Value) -> Value:
     vectors = g.where(g.op("Equal", above, 0.0, kind=BOOL).reshape(-1, 1), 0.0, vectors)
     flat = weights.reshape(len(weights), -1).astype(np.float32)
     return (g.constant(flat) @ vectors.reshape(-1, 1)).reshape(-1)
+
+
+def _some(row: Value, used: np.ndarray) -> Value:
+    """The numbers of a row that are used; all where few are not."""
+    if used.all():
+        return row
+    return row.graph.op("Compress", row, used, axis=0)
 
 
 def _levels(quantizer: Quantizer, row: Value) -> Value:

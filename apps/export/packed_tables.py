@@ -1,92 +1,142 @@
 """Tables of small whole numbers in fewer bits than bytes, and the graphs that read them.
 
 An ONNX file is not compressed as a model's own file is. Several numbers, as digits of one base,
-share a code of 16 bits. What a digit can't hold is stored beside the codes: tables are exact.
+share a code. What a digit can't hold is stored beside the codes: tables are exact.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from visualwords.apps.export.graph import BOOL, INT8, INT32, INT64, UINT8, Graph, Value
+from visualwords.apps.export.graph import BOOL, FLOAT, INT8, INT32, INT64, Graph, Value
 
-LARGEST = {10: 1, 6: 2, 5: 4, 4: 7, 3: 19, 2: 127}  # of so many digits of a code, with either sign
-FARTHEST = 65535  # from one number that is stored beside codes to the next
+
+class Coding(NamedTuple):
+    """How numbers are coded: bytes of a code, its digits, and the largest that one holds."""
+
+    n_bytes: int
+    n: int
+    top: int
+
+    @property
+    def n_codes(self) -> int:
+        return (2 * self.top + 1) ** self.n
+
+    def codes(self, digits: np.ndarray) -> np.ndarray:
+        """Digits −top … top, (…, n), as codes (…,), the first digit the highest."""
+        kind = np.dtype(f"u{self.n_bytes}")
+        codes = np.zeros(digits.shape[:-1], kind)
+        for k in range(self.n):
+            digit = (digits[..., k] + np.int16(self.top)).astype(kind)
+            codes = codes * kind.type(2 * self.top + 1) + digit
+        return codes
+
+    def digits(self, g: Graph) -> Value:
+        """The digits of every code, (n, n_codes) int32, which runtimes compute once."""
+        base = 2 * self.top + 1
+        every = g.op("Range", *(np.array(k, np.int32) for k in (0, self.n_codes, 1)), kind=INT32)
+        powers = base ** np.arange(self.n, dtype=np.int32)[::-1, None]
+        return g.op("Mod", every / powers, base) - self.top
+
+
+CODINGS = [Coding(2, 10, 1), Coding(2, 6, 2), Coding(2, 5, 4), Coding(2, 4, 7), Coding(2, 3, 19)]
+CODINGS += [Coding(1, 5, 1), Coding(1, 3, 2), Coding(1, 2, 7), Coding(1, 1, 127)]
+FARTHEST = 255  # from one number that is stored beside codes to the next
 
 
 def unpacked(g: Graph, numbers: np.ndarray) -> Value:
     """An array (r, c) of −127 … 127, int8, which runtimes unpack once, when they load a model."""
     flat = numbers.astype(np.int8).ravel()
     size_of = np.abs(flat)
-    bytes_of = {n: 2 * flat.size // n + 3 * (size_of > top).sum() for n, top in LARGEST.items()}
-    n = min(bytes_of, key=lambda n: bytes_of[n])
-    if n == 2:
+    coding = min(
+        CODINGS, key=lambda c: c.n_bytes * flat.size / c.n + 2 * np.count_nonzero(size_of > c.top)
+    )
+    _, n, top = coding
+    if n == 1:
         return g.constant(flat.reshape(numbers.shape))
-    top = LARGEST[n]
     digits = np.zeros(-(-flat.size // n) * n, np.int8)
     digits[: flat.size] = flat.clip(-top, top)
-    codes = _codes(digits.reshape(-1, n), top)
-    found = _digits(g, n).cast(INT8).gather(g.constant(codes).cast(INT32)).reshape(-1)
+    codes = g.constant(coding.codes(digits.reshape(-1, n))).cast(INT32)
+    found = coding.digits(g).cast(INT8).transpose(1, 0).gather(codes).reshape(-1)
     is_beside = size_of > top
     is_beside[::FARTHEST] = True
-    gaps = np.diff(np.flatnonzero(is_beside), prepend=0).astype(np.uint16)
+    gaps = np.diff(np.flatnonzero(is_beside), prepend=0).astype(np.uint8)
     places = g.op("CumSum", g.constant(gaps).cast(INT64), np.array(0))
     found = g.op("ScatterElements", found.slice(0, 0, flat.size), places, flat[is_beside])
     return found.reshape(*numbers.shape)
 
 
-def reader(g: Graph, values: np.ndarray, offsets: np.ndarray) -> Callable[[Value], Value]:
-    """How the tables of features are read: (d,) numbers of cells → their rows, (d, c) int32.
+def sum_of_tables(
+    g: Graph, values: np.ndarray, offsets: np.ndarray
+) -> Callable[[Value, Value], Value]:
+    """How the tables of features are added up.
 
-    Codes hold the steps from cell to cell, from 0 in a feature's first. Runtimes add them up once,
-    when they load a model; of the sums a byte is kept, because values are bytes.
+    Codes hold the steps from cell to cell. Runtimes add them up once, when they load a model.
 
     Parameters
     ----------
     values : (n_cells, c) int8
+        0 in every feature's first cell.
     offsets : (d + 1,) int64
         First cell of every feature.
+
+    Returns
+    -------
+    function
+        (d,) numbers of cells and (d,) weights → Σ_j weight_j · values of j's cell, (c,) float32;
+        weights are 0 where numbers are.
     """
     sizes, n_columns = np.diff(offsets), values.shape[1]
-    size_of = np.abs(np.diff(values.astype(np.int16), axis=0))
-    bytes_of = {
-        n: 2 * n_columns * (sizes // n).sum() + 6 * (size_of > top).sum()
-        for n, top in LARGEST.items()
-    }
-    n = min(bytes_of, key=lambda n: bytes_of[n])
-    digits, (feature, number_of, column, lack) = _steps(values, offsets, n)
-    codes = g.constant(_codes(digits, LARGEST[n]))
-    last = g.constant((sizes - 1).astype(np.min_scalar_type(sizes.max()))).cast(INT32)
-    first = g.op("CumSum", (last - 1) / n + 1, np.array(0), exclusive=1)
-    sums = g.op("CumSum", _digits(g, n), np.array(1)).cast(INT8)
-    totals = sums.slice(1, -1).reshape(-1).gather(codes.cast(INT32)).cast(INT32)
-    before = g.op("Mod", g.op("CumSum", totals, np.array(0), exclusive=1), 256).cast(UINT8)
-    sums = g.op("Pad", sums, [0, 1, 0, 0]).reshape(-1)
+    size_of = np.abs(np.diff(values, axis=0, prepend=np.int8(0)).astype(np.int16))
+    size_of[offsets[:-1]] = 0
+    coding = min(
+        CODINGS,
+        key=lambda c: (
+            c.n_bytes * n_columns * (-(-(sizes - 1) // c.n)).sum()
+            + 10 * np.count_nonzero(size_of > c.top)
+        ),
+    )
+    steps, lacks = _steps(values, offsets, coding)
+    codes = g.constant(coding.codes(steps))
+    feature, cell, column, lack = (_whole(g, array) for array in lacks)
+    last, n = _whole(g, sizes - 1), coding.n
+    first = g.op("CumSum", (last + (n - 1)) / n, np.array(0), exclusive=1)
+    sums = g.op("CumSum", coding.digits(g), np.array(0))
+    totals = sums.slice(0, -1).cast(INT8).reshape(-1).gather(codes.cast(INT32)).cast(INT32)
+    before = g.op("CumSum", totals, np.array(0), exclusive=1)  # through all features
+    sums = g.op("Pad", sums.cast(INT8), [1, 0, 0, 0]).reshape(-1)
 
-    def read(number: Value) -> Value:
+    def add_up(number: Value, weight: Value) -> Value:
         number = number.at_most(last)
-        block = (number - 1) / n
-        within = (number - block * n).reshape(-1, 1)
-        block = first + block
-        steps = sums.gather(codes.gather(block).cast(INT32) * (n + 1) + within).cast(INT32)
-        steps = steps + before.gather(block).cast(INT32) - before.gather(first).cast(INT32)
-        rows = g.op("Mod", steps + 128, 256) - 128
-        if not len(feature):
-            return rows
-        entry = g.constant((feature * n_columns + column).astype(np.int32))
-        cells = g.constant(number_of.astype(np.min_scalar_type(sizes.max()))).cast(INT32)
-        is_there = g.op("Equal", number.gather(entry / n_columns), cells, kind=BOOL)
-        added = g.where(is_there, g.constant(lack.astype(np.int8)).cast(INT32), 0)
-        flat = g.op("ScatterElements", rows.reshape(-1), entry, added, reduction="add")
-        return flat.reshape(-1, n_columns)
+        weight = weight * (last > 0).cast(FLOAT)  # features of one cell have no code
+        some = g.op("NonZero", weight, kind=INT64).reshape(-1)
+        start, reached = first.gather(some), number.gather(some)
+        code = (reached - 1) / n
+        within = ((reached - code * n) * coding.n_codes).reshape(-1, 1)
+        code = start + code
+        rows = sums.gather(codes.gather(code).cast(INT32) + within).cast(INT32)
+        rows = (rows + before.gather(code) - before.gather(start)).cast(FLOAT)
+        total = (rows * weight.gather(some).reshape(-1, 1)).sum(0)
+        is_there = g.op("Equal", number.gather(feature), cell, kind=BOOL)
+        lacking = g.where(is_there, lack.cast(FLOAT) * weight.gather(feature), 0.0)
+        return g.op("ScatterElements", total, column, lacking, reduction="add")
 
-    return read
+    return add_up
+
+
+def _whole(g: Graph, numbers: np.ndarray) -> Value:
+    """Whole numbers as int32, stored in as few bytes as they need."""
+    least = np.result_type(
+        *map(np.min_scalar_type, (numbers.min(initial=0), numbers.max(initial=0)))
+    )
+    return g.constant(numbers.astype(least)).cast(INT32)
 
 
 def _steps(
-    values: np.ndarray, offsets: np.ndarray, n: int
+    values: np.ndarray, offsets: np.ndarray, coding: Coding
 ) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Steps from cell to cell, n to a code; a long one is made up for by those behind it.
+    """Steps from cell to cell; a long one is made up for by those behind it.
 
     Returns
     -------
@@ -94,38 +144,20 @@ def _steps(
     lacks : arrays (m,)
         What steps do not add up to: features, numbers of cells, columns, and how much.
     """
-    sizes, top = np.diff(offsets), LARGEST[n]
-    n_codes = np.maximum(-(-(sizes - 1) // n), 1)
+    sizes, (_, n, top) = np.diff(offsets), coding
+    n_codes = -(-(sizes - 1) // n)
     first = np.cumsum(n_codes) - n_codes
     steps = np.zeros((n_codes.sum(), values.shape[1], n), np.int8)
     told = np.zeros((len(sizes), values.shape[1]), np.int16)
-    lacks = []
-    for number in range(sizes.max()):
+    lacks = [np.zeros((4, 0), np.int64)]
+    for number in range(1, sizes.max(initial=1)):
         has = np.flatnonzero(sizes > number)
         wanted = values[offsets[has] + number]
-        if number:
-            code, digit = divmod(number - 1, n)
-            step = np.clip(wanted - told[has], -top, top)
-            steps[first[has] + code, :, digit] = step
-            told[has] += step
+        code, digit = divmod(number - 1, n)
+        step = np.clip(wanted - told[has], -top, top)
+        steps[first[has] + code, :, digit] = step
+        told[has] += step
         lack = wanted - told[has]
         which, column = np.nonzero(lack)
-        lacks.append((has[which], np.full(len(which), number), column, lack[which, column]))
-    return steps, tuple(map(np.concatenate, zip(*lacks)))
-
-
-def _codes(digits: np.ndarray, top: int) -> np.ndarray:
-    """Digits −top … top, (…, n), as codes (…,), the first digit the highest."""
-    codes = np.zeros(digits.shape[:-1], np.uint16)
-    for k in range(digits.shape[-1]):
-        codes = codes * np.uint16(2 * top + 1) + (digits[..., k] + top).astype(np.uint16)
-    return codes
-
-
-def _digits(g: Graph, n: int) -> Value:
-    """The n digits of every code, (n_codes, n) int32."""
-    top = LARGEST[n]
-    base = 2 * top + 1
-    every = g.op("Range", *(np.array(k, np.int32) for k in (0, base**n, 1)), kind=INT32)
-    powers = base ** np.arange(n, dtype=np.int32)[::-1]
-    return g.op("Mod", every.reshape(-1, 1) / powers, base) - top
+        lacks.append(np.stack([has[which], 0 * which + number, column, lack[which, column]]))
+    return steps, tuple(np.concatenate(lacks, axis=1))
