@@ -17,7 +17,8 @@ def class_scores(classifier: object, row: Value) -> Value:
         scores = _sum_of_tables(classifier, row)
     elif isinstance(classifier, ByteLinearClassifier):
         used = classifier.weights_.any(axis=0)  # small images never reach some columns
-        weights, row = unpacked(row.graph, classifier.weights_[:, used]), _some(row, used)
+        row = row if used.all() else row.graph.op("Compress", row, used, axis=0)
+        weights = unpacked(row.graph, classifier.weights_[:, used])
         sums = row.graph.op("MatMulInteger", weights, row.reshape(-1, 1), kind=INT32)
         scores = sums.reshape(-1).cast(FLOAT) * classifier.factors_.astype(np.float32)
     elif isinstance(classifier, LinearClassifier):
@@ -84,13 +85,6 @@ def _sum_of_vectors(classifier: PmSVMClassifier, row: Value) -> Value:
     vectors = g.where(g.op("Equal", above, 0.0, kind=BOOL).reshape(-1, 1), 0.0, vectors)
     flat = weights.reshape(len(weights), -1).astype(np.float32)
     return (g.constant(flat) @ vectors.reshape(-1, 1)).reshape(-1)
-
-
-def _some(row: Value, used: np.ndarray) -> Value:
-    """The numbers of a row that are used; all where few are not."""
-    if used.all():
-        return row
-    return row.graph.op("Compress", row, used, axis=0)
 
 
 def _levels(quantizer: Quantizer, row: Value) -> Value:

@@ -5,19 +5,12 @@ import math
 import numpy as np
 
 from visualwords.apps.export.graph import DOUBLE, INT64, Value
-from visualwords.apps.export.grid_graph import (
-    CELLS,
-    Grid,
-    cut_patches,
-    extended,
-    grid_of,
-    sums_on_lattice,
-)
+from visualwords.apps.export.grid_graph import Grid, cut_patches, extended, grid_of, sums_on_lattice
 from visualwords.apps.export.image_graph import color_planes, height_width, shrink_to_area
 from visualwords.features import DenseFilters
 
 CELL, TAPS, UNIT = 4, 5, 64.0  # pixels of a cell and of a filter; one-dimensional cosines are × 64
-SIDE = CELLS * CELL
+SIDE = 4 * CELL  # of a patch
 FAINT = 5.0 * UNIT * 256  # 5 grey levels, in the sums under triangles of 16 × 16
 TRIANGLE = np.array([1, 2, 3, 4, 3, 2, 1])
 
