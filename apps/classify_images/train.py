@@ -213,7 +213,7 @@ class Train(options.Deciding, Composing, options.Reading):
 
 def _check_exportable(recipe: Any, overrides: dict[str, Any]) -> None:
     """Refuse what can't be an ONNX file; all channels of auto's library can."""
-    from visualwords.apps.export.exportable import exportable_reason
+    from visualwords.apps.export.exporting import exportable_reason
     from visualwords.apps.pipeline.recipe import Recipe
 
     if recipe == "auto":

@@ -3,9 +3,8 @@
 import numpy as np
 
 from visualwords.apps.export.graph import FLOAT, INT64, UINT8, Value
+from visualwords.apps.export.grid_graph import Grid, count_in_patches, count_in_windows, grid_of
 from visualwords.apps.export.image_graph import resize_image, sobel_image
-from visualwords.apps.export.patch_graph import Grid, grid_of
-from visualwords.apps.export.window_graph import count_in_patches, count_in_windows
 from visualwords.features import Centrist
 from visualwords.features.local_features import as_windows, pyramid_windows
 

@@ -1,22 +1,25 @@
 """Graphs from an image's row to scores, probabilities and a label."""
 
-from typing import Any
-
 import numpy as np
 
 from visualwords.apps.export.graph import BOOL, DOUBLE, FLOAT, INT32, INT64, Value
+from visualwords.apps.export.packed_tables import sum_of_tables, unpacked
+from visualwords.apps.pipeline.table_bytes import EXPONENTS, VALUES, packed_state
 from visualwords.classifiers.icd import ICDClassifier
 from visualwords.classifiers.linear import ByteLinearClassifier, LinearClassifier
 from visualwords.classifiers.pmsvm import PmSVMClassifier
 from visualwords.classifiers.quantizer import Quantizer
 
 
-def class_scores(classifier: Any, row: Value) -> Value:
+def class_scores(classifier: object, row: Value) -> Value:
     """The scores of all classes, (n_classes,) float32; of two, the first has minus the second's."""
     if isinstance(classifier, ICDClassifier):
         scores = _sum_of_tables(classifier, row)
     elif isinstance(classifier, ByteLinearClassifier):
-        sums = row.graph.op("MatMulInteger", classifier.weights_, row.reshape(-1, 1), kind=INT32)
+        used = classifier.weights_.any(axis=0)  # small images never reach some columns
+        row = row if used.all() else row.graph.op("Compress", row, used, axis=0)
+        weights = unpacked(row.graph, classifier.weights_[:, used])
+        sums = row.graph.op("MatMulInteger", weights, row.reshape(-1, 1), kind=INT32)
         scores = sums.reshape(-1).cast(FLOAT) * classifier.factors_.astype(np.float32)
     elif isinstance(classifier, LinearClassifier):
         scores = (row.graph.constant(classifier.coef_) @ row.reshape(-1, 1)).reshape(-1)
@@ -52,31 +55,21 @@ def label_code(chances: Value, costs: np.ndarray | None, thresholds: np.ndarray)
 
 def _sum_of_tables(classifier: ICDClassifier, row: Value) -> Value:
     """Σ_j T[j, level of x_j], of tables that are whole multiples of a power of two."""
-    g, layout = row.graph, classifier.layout_
-    level = _levels(classifier.quantizer_, row)
-    offsets = layout.offsets.astype(np.int32)
-    top = np.diff(offsets) - 1
-    exponents, values = _whole_multiples(classifier.table_values_)
-    tables = g.constant(values)
-
-    def look_up(number: Value) -> Value:
-        cells = number.at_most(top.astype(np.int32)) + offsets[:-1]
-        return tables.gather(cells).cast(INT32 if values.dtype.kind == "i" else FLOAT)
-
+    g, layout, state = row.graph, classifier.layout_, packed_state(classifier)
+    add_up = sum_of_tables(g, state[VALUES], layout.offsets)
+    unit = np.exp2(state[EXPONENTS].astype(np.float32))
     n_levels = classifier.quantizer_.n_levels_
+    level = _levels(classifier.quantizer_, row)
     number = g.constant(layout.number_of[:n_levels].astype(np.int32)).gather(level)
-    below = look_up(number)
+    above_0 = (number > 0).cast(FLOAT)
     between = np.setdiff1d(np.arange(n_levels), layout.heights)
     if not (between < layout.heights[-1]).any():
-        return below.sum(0).cast(FLOAT) * exponents
+        return add_up(number, above_0) * unit
     heights = layout.heights.astype(np.float32)
-    rise = np.append(np.diff(heights), 1.0)
-    share = (level.cast(FLOAT) - g.constant(heights).gather(number)) / g.constant(
-        rise.astype(np.float32)
-    ).gather(number)
-    share = share.at_most(1.0).reshape(-1, 1)
-    rises = (look_up(number + 1) - below).cast(FLOAT) * share
-    return (below.cast(FLOAT) + rises).sum(0) * exponents
+    rise = g.constant(np.diff(heights, append=heights[-1] + 1))
+    share = level.cast(FLOAT) - g.constant(heights).gather(number)
+    share = (share / rise.gather(number)).at_most(1.0)
+    return (add_up(number, above_0 * (1.0 - share)) + add_up(number + 1, share)) * unit
 
 
 def _sum_of_vectors(classifier: PmSVMClassifier, row: Value) -> Value:
@@ -104,13 +97,3 @@ def _levels(quantizer: Quantizer, row: Value) -> Value:
     level = (row.cast(DOUBLE) - lowest) * scale
     top = g.constant(np.array(float(quantizer.n_levels_ - 1)))
     return level.at_least(0.0).at_most(top).cast(INT64)
-
-
-def _whole_multiples(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Factors (n_outputs,) and int8 tables whose products are the values, else ones and values."""
-    largest = np.maximum(np.abs(values).max(axis=0, initial=0), np.float32(1e-30))
-    unit = np.exp2(np.ceil(np.log2(largest / 127))).astype(np.float32)
-    whole = np.rint(values / unit)
-    if not np.array_equal(whole * unit, values):
-        return np.ones_like(unit), values
-    return unit, whole.astype(np.int8)

@@ -5,17 +5,17 @@ import math
 import numpy as np
 
 from visualwords.apps.export.graph import DOUBLE, FLOAT, INT64, Value
-from visualwords.apps.export.image_graph import in_space
-from visualwords.apps.export.patch_graph import (
+from visualwords.apps.export.grid_graph import (
     CELLS,
     Grid,
+    count_in_patches,
+    count_in_windows,
     cut_patches,
     extended,
     grid_of,
-    patch_counts,
     sums_on_lattice,
 )
-from visualwords.apps.export.window_graph import count_in_patches, count_in_windows
+from visualwords.apps.export.image_graph import in_space
 from visualwords.features import ColorHistogram, ColorStatistics
 from visualwords.features.local_features import as_windows
 
@@ -47,17 +47,15 @@ def statistics_patches(extractor: ColorStatistics, rgb: Value) -> list[Grid]:
 
 def _statistics(both: Value, rgb: Value, b: int, step: int) -> Grid:
     """The patches with cells of b pixels; sums are exact up to 32 pixels."""
-    spacing, area = math.gcd(b, step), float(b * b)
-    sums = sums_on_lattice(both, np.ones(b), 0, 0, spacing)
+    area = float(b * b)
+    sums = sums_on_lattice(both, np.ones(b), (0, 0), math.gcd(b, step))
     totals, squares = sums.slice(0, 0, 3), sums.slice(0, 3)
     means = (totals / area + (MIDDLE + 0.5)).floor()
     exact = totals.cast(DOUBLE)
     spread = (squares.cast(DOUBLE) * area - exact * exact).sqrt() * 2.0 / area
     cells = rgb.graph.concat([means, (spread + 0.5).floor().cast(FLOAT)], 0)
-    n, n_maps = patch_counts(rgb, CELLS * b, step), 6
-    patches = cut_patches(cells, n_maps, n, step // spacing, b // spacing)
-    flat = patches.reshape(n[0] * n[1], CELLS**2 * n_maps)
-    return grid_of(flat, rgb, (n[0], n[1]), step, CELLS * b / 2)
+    patches, n = cut_patches(cells, rgb, 6, b, step)
+    return grid_of(rgb.graph.op("Squeeze", patches, [1]), rgb, n, step, CELLS * b / 2)
 
 
 def _codes(extractor: ColorHistogram, rgb: Value) -> tuple[Value, int]:

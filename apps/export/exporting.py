@@ -13,15 +13,18 @@ from urllib.parse import quote
 import numpy as np
 
 import visualwords
-from visualwords.apps.export.exportable import exportable_reason
+from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.errors import RecipeError, VisualWordsError
 from visualwords.files import write_atomically
 
 if TYPE_CHECKING:
     import onnx
 
-    from visualwords.apps.export.model_parts import ModelParts
     from visualwords.apps.pipeline.classifier import ImageClassifier
+
+EXTRACTORS = ("DenseSIFT", "HOG", "Centrist", "ColorHistogram", "ColorStatistics", "DenseFilters")
+KINDS = ("icd", "pmsvm", "linear")  # of classifiers
 
 
 class ExportError(VisualWordsError, RuntimeError):
@@ -44,6 +47,28 @@ class Export(NamedTuple):
     classes: list[str]
     largest_difference: float
     n_images: int
+
+
+def exportable_reason(recipe: Recipe) -> str | None:
+    """Why a recipe can't become an ONNX file, in a sentence; None if it can.
+
+    Examples
+    --------
+    >>> from visualwords.apps.pipeline.recipes import RECIPES
+    >>> exportable_reason(RECIPES["words"])
+    >>> exportable_reason(RECIPES["pyramid-match"]).split(",")[0]
+    'channel 1 (DenseSIFT) matches sets of patches'
+    """
+    for number, channel in enumerate(recipe.channels, 1):
+        reason = _channel_reason(channel)
+        if reason is not None:
+            return f"channel {number} ({channel.extractor}) {reason}"
+    kind, params = recipe.classifier.kind, recipe.classifier.params
+    if kind not in KINDS:
+        return f"classifier {kind} compares images with training images; use icd, pmsvm or linear"
+    if params.get("table_size", 1000) is None:
+        return f"classifier {kind} has no tables (table_size); give it a size, such as 1000"
+    return None
 
 
 def export_onnx(
@@ -109,27 +134,26 @@ def exported(
         if find_spec(name) is None:
             raise ExportError(f"{name} is not installed: pip install onnx onnxruntime")
     from visualwords.apps.export.model_graph import model_graph
-    from visualwords.apps.export.model_parts import parts_of
 
-    parts = parts_of(model)
-    if parts.unknown is not None:
+    if model.decision_.unknown is not None:
         raise RecipeError(
             "the model can't become an ONNX file: it labels strange images "
-            f"{parts.rejected!r}, which needs its training images; train it without unknown"
+            f"{model.decision_.rejected!r}, which needs its training images; train it without "
+            "unknown"
         )
-    proto = model_graph(parts, size, _metadata(parts, source, size))
-    return _compared(model, proto, size)
+    return _compared(model, model_graph(model, size, _metadata(model, source, size)), size)
 
 
 def _metadata(
-    parts: "ModelParts", source: str | None, size: tuple[int, int] | None
+    model: "ImageClassifier", source: str | None, size: tuple[int, int] | None
 ) -> dict[str, str]:
     """What people and programs want to know of the file, as text."""
-    thresholds = zip(parts.classes.tolist(), parts.thresholds.tolist())
+    classes: list[str] = model.classes_.tolist()
+    thresholds = zip(classes, model.decision_.thresholds.tolist())
     known = {
-        "classes": json.dumps(parts.classes.tolist(), ensure_ascii=False),
-        "recipe": parts.recipe,
-        "max_side": json.dumps(parts.max_side),
+        "classes": json.dumps(classes, ensure_ascii=False),
+        "recipe": model.recipe_.name,
+        "max_side": json.dumps(model.recipe_.max_side),
         "size": "any" if size is None else f"{size[0]}x{size[1]}",
         "thresholds": json.dumps({c: t for c, t in thresholds if t == t}, ensure_ascii=False),
         "visualwords": visualwords.__version__,
@@ -142,7 +166,7 @@ def _compared(
     model: "ImageClassifier", proto: "onnx.ModelProto", size: tuple[int, int] | None
 ) -> Export:
     """Run the golden images through onnxruntime; refuse a graph whose labels are others."""
-    from visualwords.apps.export.model_parts import golden_images
+    from visualwords.apps.pipeline.model_io import golden_images
 
     runtime = import_module("onnxruntime")
     session = runtime.InferenceSession(
@@ -168,3 +192,18 @@ def _compared(
                 f"differ by up to {largest:.3g}; nothing was written"
             )
     return Export(proto, model.classes_.tolist(), largest, len(images))
+
+
+def _channel_reason(channel: Channel) -> str | None:
+    if channel.sets is not None:
+        return (
+            "matches sets of patches, which ONNX has no operators for; recipe fisher can be "
+            "exported"
+        )
+    if channel.extractor not in EXTRACTORS:
+        return "has no form in ONNX operators; DenseSIFT can be exported, as in recipe words"
+    if channel.hashes is not None:
+        return "hashes its rows, which ONNX has no operators for; leave hashes out"
+    if channel.params.get("interpolated"):
+        return "is interpolated; leave interpolated = true out"
+    return None

@@ -5,20 +5,12 @@ import math
 import numpy as np
 
 from visualwords.apps.export.graph import DOUBLE, INT64, Value
+from visualwords.apps.export.grid_graph import Grid, cut_patches, extended, grid_of, sums_on_lattice
 from visualwords.apps.export.image_graph import color_planes, height_width, shrink_to_area
-from visualwords.apps.export.patch_graph import (
-    CELLS,
-    Grid,
-    cut_patches,
-    extended,
-    grid_of,
-    patch_counts,
-    sums_on_lattice,
-)
 from visualwords.features import DenseFilters
 
 CELL, TAPS, UNIT = 4, 5, 64.0  # pixels of a cell and of a filter; one-dimensional cosines are × 64
-SIDE = CELLS * CELL
+SIDE = 4 * CELL  # of a patch
 FAINT = 5.0 * UNIT * 256  # 5 grey levels, in the sums under triangles of 16 × 16
 TRIANGLE = np.array([1, 2, 3, 4, 3, 2, 1])
 
@@ -39,18 +31,16 @@ def _of_size(extractor: DenseFilters, planes: Value, b: int) -> Grid:
         ]
         planes = shrink_to_area(planes, *sides)
     step = max(1, round(extractor.step * CELL / b))
-    spacing = math.gcd(step, CELL)
     maps = _responses(extractor, extended(planes, SIDE))
     n_maps = (
         (3 if extractor.color != "grey" else 1) * (1 + extractor.signs) * len(_pairs(extractor))
     )
-    cells = sums_on_lattice(maps, TRIANGLE, 1, 2, spacing)
-    n = patch_counts(planes, SIDE, step)
-    patches = cut_patches(cells, n_maps, n, step // spacing, CELL // spacing)
-    patches = patches.reshape(n[0] * n[1], CELLS**2 * n_maps)
+    cells = sums_on_lattice(maps, TRIANGLE, (1, 2), math.gcd(CELL, step))
+    patches, n = cut_patches(cells, planes, n_maps, CELL, step)
+    patches = planes.graph.op("Squeeze", patches, [1])
     length = patches.graph.op("ReduceL2", patches, [1])
     descriptors = patches.sqrt() * (255.0 / (length + FAINT).sqrt())
-    return grid_of((descriptors + 0.5).floor(), planes, (n[0], n[1]), step, SIDE / 2 + 0.5)
+    return grid_of((descriptors + 0.5).floor(), planes, n, step, SIDE / 2 + 0.5)
 
 
 def _responses(extractor: DenseFilters, planes: Value) -> Value:

@@ -13,16 +13,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET, IR_VERSION = 18, 9
-BOOL, UINT8, INT8, INT32, INT64, FLOAT16, FLOAT, DOUBLE, TEXT = (
-    TensorProto.BOOL,
-    TensorProto.UINT8,
-    TensorProto.INT8,
-    TensorProto.INT32,
-    TensorProto.INT64,
-    TensorProto.FLOAT16,
-    TensorProto.FLOAT,
-    TensorProto.DOUBLE,
-    TensorProto.STRING,
+BOOL, UINT8, INT8, INT32, INT64 = map(
+    TensorProto.DataType.Value, ("BOOL", "UINT8", "INT8", "INT32", "INT64")
+)
+FLOAT16, FLOAT, DOUBLE, TEXT = map(
+    TensorProto.DataType.Value, ("FLOAT16", "FLOAT", "DOUBLE", "STRING")
 )
 TO_THE_END = np.iinfo(np.int64).max
 
@@ -122,6 +117,7 @@ class Graph:
         self.outputs: list[onnx.ValueInfoProto] = []
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], onnx.TensorProto] = {}
+        self._values: dict[tuple[str, ...], Value] = {}
         self._n_names = 0
 
     def input(self, name: str, kind: int, shape: Sequence[int | str]) -> Value:
@@ -135,17 +131,22 @@ class Graph:
     def op(
         self, operator: str, *inputs: "Operand | None", kind: int | None = None, **how: Attribute
     ) -> Value:
-        """Add an operator with one output, of the type of its first value unless given."""
+        """An operator with one output, of the type of its first value unless given.
+
+        The same one is computed once.
+        """
         like = next((one.kind for one in inputs if isinstance(one, Value)), FLOAT)
         names = ["" if one is None else self._operand(one, like).name for one in inputs]
-        found = Value(self, self._new_name(operator), like if kind is None else kind)
-        self._add(operator, names, [found.name], how)
-        return found
+        key = operator, *names, str(how)
+        if key not in self._values:
+            self._values[key] = Value(self, self._new_name(), like if kind is None else kind)
+            self._add(operator, names, [self._values[key].name], how)
+        return self._values[key]
 
     def sorted(self, values: Value) -> tuple[Value, Value]:
         """The numbers of an array (n,), ascending, and their places."""
         operands = [values, values.size(0)]
-        names = [self._new_name("sorted"), self._new_name("places")]
+        names = [self._new_name(), self._new_name()]
         self._add("TopK", [v.name for v in operands], names, {"largest": 0, "axis": 0})
         return Value(self, names[0], values.kind), Value(self, names[1], INT64)
 
@@ -160,7 +161,7 @@ class Graph:
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self._constants:
             array = array.astype(object) if array.dtype.kind == "U" else array
-            self._constants[key] = numpy_helper.from_array(array, self._new_name("constant"))
+            self._constants[key] = numpy_helper.from_array(array, self._new_name())
         return Value(self, self._constants[key].name, self._constants[key].data_type)
 
     def concat(self, values: Sequence[Value], axis: int) -> Value:
@@ -204,15 +205,24 @@ class Graph:
     ) -> Value:
         """What one of two functions computes, as a condition of shape (1,) decides at run time."""
         condition = self.op("Squeeze", condition)
-        kind: int = FLOAT
-        outside, branches = self._nodes, []
-        for compute in (then, otherwise):
-            self._nodes = []
-            value = self.op("Identity", compute())
-            info, kind = helper.make_tensor_value_info(value.name, value.kind, None), value.kind
-            branches.append(helper.make_graph(self._nodes, f"branch_of_{value.name}", [], [info]))
-        self._nodes = outside
-        return self.op("If", condition, kind=kind, then_branch=branches[0], else_branch=branches[1])
+        branch, kinds = self._inner([], lambda: [then()])
+        other, _ = self._inner([], lambda: [otherwise()])
+        return self.op("If", condition, kind=kinds[0], then_branch=branch, else_branch=other)
+
+    def scan(
+        self, states: Sequence[Value], rows: Sequence[Value], step: Callable[..., list[Value]]
+    ) -> list[Value]:
+        """The last states, and stacks of what every step makes beside them.
+
+        ``step`` is given the states and the next row of every array, and gives the next states,
+        then what is stacked.
+        """
+        given = [Value(self, self._new_name(), value.kind) for value in (*states, *rows)]
+        body, kinds = self._inner(given, lambda: step(*given))
+        found = [Value(self, self._new_name(), kind) for kind in kinds]
+        inputs, outputs = ([v.name for v in values] for values in ((*states, *rows), found))
+        self._add("Scan", inputs, outputs, {"body": body, "num_scan_inputs": len(rows)})
+        return found
 
     def model(self, name: str, metadata: dict[str, str]) -> onnx.ModelProto:
         """The finished model, checked."""
@@ -228,6 +238,20 @@ class Graph:
         helper.set_model_props(found, metadata)
         onnx.checker.check_model(found)
         return found
+
+    def _inner(
+        self, inputs: Sequence[Value], compute: Callable[[], list[Value]]
+    ) -> tuple[onnx.GraphProto, list[int]]:
+        """A graph inside of this one, and the types of its outputs."""
+        outside, known, self._nodes = self._nodes, self._values.copy(), []
+        found = [self.op("Identity", value) for value in compute()]
+        taken, given = (
+            [helper.make_tensor_value_info(v.name, v.kind, None) for v in values]
+            for values in (inputs, found)
+        )
+        graph = helper.make_graph(self._nodes, self._new_name(), taken, given)
+        self._nodes, self._values = outside, known
+        return graph, [value.kind for value in found]
 
     def _add(
         self, operator: str, inputs: list[str], outputs: list[str], how: Mapping[str, Attribute]
@@ -245,6 +269,6 @@ class Graph:
             return self.constant(np.array(given, np.int64))
         return self.constant(np.array(given, helper.tensor_dtype_to_np_dtype(kind)))
 
-    def _new_name(self, word: str) -> str:
+    def _new_name(self) -> str:
         self._n_names += 1
-        return f"{word}_{self._n_names}"
+        return f"v{self._n_names}"  # files of many nodes are mostly names

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from visualwords.apps.export.graph import BOOL, FLOAT, INT64, Value
+from visualwords.apps.export.grid_graph import Grid, extended, grid_of
 from visualwords.apps.export.image_graph import resize_image
-from visualwords.apps.export.patch_graph import Grid, extended, grid_of
 from visualwords.features import HOG
 
 
@@ -18,11 +18,8 @@ def hog_vector(extractor: HOG, planes: Value) -> Value:
 def hog_patches(extractor: HOG, planes: Value) -> list[Grid]:
     """The blocks as patches."""
     blocks, resized = _blocks(extractor, planes)
-    n, columns = (
-        (blocks.size(0), blocks.size(1)),
-        extractor.block_size**2 * extractor.n_orientations,
-    )
-    flat = blocks.reshape(n[0] * n[1], columns)
+    n = blocks.size(0), blocks.size(1)
+    flat = blocks.reshape(n[0] * n[1], extractor.block_size**2 * extractor.n_orientations)
     side = extractor.cell_size * extractor.block_size
     return [grid_of(flat, resized, n, extractor.cell_size, side / 2)]
 

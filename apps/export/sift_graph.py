@@ -5,16 +5,8 @@ import math
 import numpy as np
 
 from visualwords.apps.export.graph import BOOL, Value
+from visualwords.apps.export.grid_graph import Grid, cut_patches, extended, grid_of, sums_on_lattice
 from visualwords.apps.export.image_graph import color_planes
-from visualwords.apps.export.patch_graph import (
-    CELLS,
-    Grid,
-    cut_patches,
-    extended,
-    grid_of,
-    patch_counts,
-    sums_on_lattice,
-)
 from visualwords.features import DenseSIFT
 
 DIRECTIONS = 8
@@ -62,16 +54,12 @@ def _votes(planes: Value, least: int) -> Value:
 def _of_size(extractor: DenseSIFT, planes: Value, votes: Value, b: int) -> Grid:
     """The patches with cells of b pixels, whose votes count under triangles of half width b."""
     step, first = int(extractor.step), b // 2
-    spacing = math.gcd(b, step)
-    triangle = 1 - np.abs(np.arange(1 - b, b)) / b
-    cells = sums_on_lattice(votes, triangle / (32 * b), b - 1 - first, first, spacing)
-    n = patch_counts(planes, CELLS * b, step)
-    patches = cut_patches(cells, DIRECTIONS, n, step // spacing, b // spacing)
-    patches = patches.reshape(patches.size(0), patches.size(1), len(_WEIGHTS)) * _WEIGHTS
-    descriptors = _normalized(extractor, patches)
-    columns = descriptors.size(1) * len(_WEIGHTS)
-    flat = descriptors.reshape(n[0] * n[1], columns)
-    return grid_of(flat, planes, (n[0], n[1]), step, first + 1.5 * b + 0.5)
+    triangle = (1 - np.abs(np.arange(1 - b, b)) / b) / (32 * b)
+    cells = sums_on_lattice(votes, triangle, (b - 1 - first, first), math.gcd(b, step))
+    patches, n = cut_patches(cells, planes, DIRECTIONS, b, step)
+    descriptors = _normalized(extractor, patches * _WEIGHTS)
+    flat = descriptors.reshape(n[0] * n[1], descriptors.size(1) * len(_WEIGHTS))
+    return grid_of(flat, planes, n, step, first + 1.5 * b + 0.5)
 
 
 def _normalized(extractor: DenseSIFT, patches: Value) -> Value:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from tests.apps.export.graphs import images, runner
-from visualwords.apps.export.channel_graph import PATCHES
-from visualwords.apps.export.window_vector_graph import fisher_vector, second_moments
-from visualwords.apps.export.word_graph import word_counts
+from visualwords.apps.export.encoder_graph import fisher_vector, second_moments, word_counts
+from visualwords.apps.export.model_graph import PATCHES
 from visualwords.codebook import (
     BagOfWords,
     FisherVectors,

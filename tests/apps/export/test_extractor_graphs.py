@@ -6,7 +6,7 @@ import pytest
 
 from tests.apps.export.graphs import images, runner
 from visualwords.apps.export import image_graph
-from visualwords.apps.export.channel_graph import PATCHES, VECTORS
+from visualwords.apps.export.model_graph import PATCHES, VECTORS
 from visualwords.apps.pipeline.view import View
 from visualwords.decoding import shrink
 from visualwords.features.pixels import as_grey, color_planes, resize_image, sobel_image

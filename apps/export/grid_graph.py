@@ -1,9 +1,95 @@
-"""Graphs of counting: codes of pixels in windows of an image, and in patches of a grid."""
+"""Graphs of places in an image: patches on grids, sums on lattices, counts in windows."""
+
+import math
+from typing import NamedTuple
 
 import numpy as np
 
 from visualwords.apps.export.graph import BOOL, DOUBLE, FLOAT, INT64, Value
-from visualwords.apps.export.patch_graph import patch_counts
+
+CELLS = 4  # of a patch, in each direction
+
+
+class Grid(NamedTuple):
+    """The patches of one size.
+
+    Attributes
+    ----------
+    descriptors : (ny × nx, d) float32, row by row
+    x, y : (nx,) and (ny,) float32
+        Their centres in the unit square of the image.
+    """
+
+    descriptors: Value
+    x: Value
+    y: Value
+
+
+def grid_of(
+    descriptors: Value, planes: Value, n: tuple[Value, Value], step: int, middle: float
+) -> Grid:
+    """Patches whose centres are at ``middle``, ``middle + step``, … pixels of planes."""
+    y, x = (
+        ((planes.graph.range(many).cast(DOUBLE) * step + middle) / size.cast(DOUBLE)).cast(FLOAT)
+        for many, size in zip(n, (planes.size(2), planes.size(3)))
+    )
+    return Grid(descriptors, x, y)
+
+
+def patch_counts(
+    planes: Value, side: int, step: int, axes: tuple[int, int] = (2, 3)
+) -> tuple[Value, Value]:
+    """How many rows and columns of patches of a side fit, the first in the top left corner."""
+    height, width = (planes.size(axis) for axis in axes)
+    ny, nx = (planes.graph.where(s >= side, (s - side) / step + 1, 0) for s in (height, width))
+    return ny, nx
+
+
+def extended(planes: Value, least: int, before: int = 0) -> Value:
+    """Planes with zeros on all sides: ``before`` of them, and more at the ends up to a side."""
+    g = planes.graph
+    after = [(least - before - planes.size(axis)).at_least(before) for axis in (2, 3)]
+    return g.op("Pad", planes, g.shape(0, 0, before, before, 0, 0, *after))
+
+
+def sums_on_lattice(planes: Value, kernel: np.ndarray, pads: tuple[int, int], apart: int) -> Value:
+    """Sums under a kernel in both directions, at points ``apart`` pixels apart.
+
+    The first point's kernel begins ``pads[0]`` pixels before the image (n, 1, h, w), the last
+    one's ends at most ``pads[1]`` pixels behind it; there are zeros.
+    """
+    before, after = pads
+    row, column = kernel.reshape(1, 1, 1, -1), kernel.reshape(1, 1, -1, 1)
+    sums = planes.graph.conv(planes, row, strides=[1, apart], pads=[0, before, 0, after])
+    return planes.graph.conv(sums, column, strides=[apart, 1], pads=[before, 0, after, 0])
+
+
+def cut_patches(
+    lattice: Value, planes: Value, n_maps: int, cell: int, step: int
+) -> tuple[Value, tuple[Value, Value]]:
+    """Cut patches of 4 × 4 cells out of a lattice whose points are gcd(cell, step) pixels apart.
+
+    Parameters
+    ----------
+    lattice : (images × n_maps, 1, rows, columns)
+    planes : what the lattice is of
+    cell, step : int
+        Pixels between cells of a patch, and between patches.
+
+    Returns
+    -------
+    (ny × nx, images, 16 × n_maps), and ny, nx
+    """
+    apart, n = math.gcd(cell, step), patch_counts(planes, CELLS * cell, step)
+    rows, columns = (
+        (planes.graph.range(many) * (step // apart)).reshape(-1, 1)
+        + np.arange(CELLS) * (cell // apart)
+        for many in n
+    )
+    found = lattice.reshape(-1, n_maps, lattice.size(2), lattice.size(3)).transpose(0, 2, 3, 1)
+    found = found.gather(rows, axis=1).gather(columns, axis=3)
+    found = found.transpose(1, 3, 0, 2, 4, 5)  # ny, nx, images, 4, 4, maps
+    return found.reshape(n[0] * n[1], found.size(2), CELLS**2 * n_maps), n
 
 
 def count_in_windows(codes: Value, boxes: np.ndarray, n_codes: int, border: int = 0) -> Value:
