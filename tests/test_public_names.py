@@ -73,7 +73,7 @@ def test_an_unknown_name_is_an_attribute_error():
             ["numpy", "numba", "sklearn", "cv2", "rich", "joblib", "PIL"],
         ),
         (  # what `classify-images predict` needs: each of these takes some 50 milliseconds
-            "from visualwords.apps.classify_images.running import Run",
+            "from visualwords.apps.classify_images.predict import Predict; Predict(jobs=1)",
             [
                 *["sklearn.linear_model", "sklearn.model_selection", "sklearn.metrics"],
                 *[f"visualwords.classifiers.{name}" for name in ("icd", "pmsvm", "kernels")],

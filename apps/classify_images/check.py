@@ -5,14 +5,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.recipe_flags import checked_recipe
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.exit_codes import BAD_MODEL, DONE, FAILED, SKIPPED
-from visualwords.apps.command_line.options import argument, flag
+from visualwords.apps.command_line import verb as shared
 from visualwords.apps.command_line.terminal import Cell, print_json, print_table, printable, show
+from visualwords.apps.command_line.verb import BAD_MODEL, DONE, FAILED, SKIPPED, argument, flag
 
 if TYPE_CHECKING:
-    from visualwords.apps.classify_images.running import Run
     from visualwords.apps.evaluation.checking import Finding
 
 MOST_SHOWN = 15  # findings of a kind
@@ -46,7 +43,7 @@ class Check(options.Reading):
     network: str | None = options.network
     seed: int = shared.seed
 
-    def work(self, run: "Run") -> int:
+    def work(self) -> int:
         """Check a folder, or a model file."""
         from visualwords.apps.evaluation.checking import check_folder
         from visualwords.apps.pipeline.classifier import ImageClassifier
@@ -55,9 +52,9 @@ class Check(options.Reading):
         if os.path.isfile(self.target) and not self.target.lower().endswith(TABLES):
             return self.check_model()
         folder = ImageFolder(self.target, label_from=self.label_from)
-        recipe = "auto" if self.recipe == "auto" else checked_recipe(self.recipe)
-        model = run.prepare(ImageClassifier(recipe, random_state=self.seed))
-        with run.progress() as progress:
+        recipe = "auto" if self.recipe == "auto" else options.checked_recipe(self.recipe)
+        model = ImageClassifier(recipe, random_state=self.seed, **self.resources)
+        with self.progress() as progress:
             findings = check_folder(
                 folder, model, n_folds=self.folds, labels=not self.no_labels, progress=progress
             )
@@ -102,6 +99,3 @@ def _print(title: str, findings: "list[Finding]") -> None:
     problems = sum(finding.is_problem for finding in findings)
     notes = len(findings) - problems
     show(f"{title}, {problems} problem{'s' * (problems != 1)}, {notes} note{'s' * (notes != 1)}")
-
-
-check = Check.command()

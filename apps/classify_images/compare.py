@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.recipe_flags import Composing
-from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line import verb as shared
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
-from visualwords.apps.command_line.options import argument, flag
 from visualwords.apps.command_line.terminal import equivalent_command, print_table, printable, show
-from visualwords.apps.command_line.verb import usage_checked
+from visualwords.apps.command_line.verb import argument, at_most_one, flag, form_of, usage_checked
 
 if TYPE_CHECKING:
-    from visualwords.apps.classify_images.running import Run
     from visualwords.apps.evaluation.comparing import ComparedRecipe
     from visualwords.apps.pipeline.recipe import Recipe
 
 HEAD = ("recipe", "accuracy %", "below the best (95 %)", "CPU s", "MB")
 
 
-class Compare(Composing, options.Reading):
+class Compare(options.Composing, options.Reading):
     """Compare recipes on the images of FOLDER.
 
     Recipes are several --recipe, or one of them (or of --feature) with settings that --vary names.
@@ -58,7 +55,7 @@ class Compare(Composing, options.Reading):
     report: str | None = shared.report
     seed: int = shared.seed
 
-    def work(self, run: "Run") -> None:
+    def work(self) -> None:
         """Compare, print, and draw."""
         from visualwords.apps.evaluation.comparing import compare as compare_recipes
         from visualwords.apps.report.comparison import comparison_plot, write_comparison
@@ -66,37 +63,34 @@ class Compare(Composing, options.Reading):
         from visualwords.folders import ImageFolder
 
         recipes = self.recipes()
-        if sum((self.as_json, self.as_csv, self.as_markdown)) > 1:
-            raise click.UsageError("--json, --csv and --markdown exclude each other")
+        asked = {"json": self.as_json, "csv": self.as_csv, "markdown": self.as_markdown}
+        form = form_of(None, "table", **asked)
         images, folds = ImageFolder(self.folder), self.folds
         if folds is None and "test" not in images.splits:
             folds = 5
-        about = {"random_state": self.seed, **run.settings}
-        with run.progress() as progress:
+        about = {"random_state": self.seed, **self.resources}
+        with self.progress() as progress:
             rows = compare_recipes(images, recipes, folds, self.seeds, progress=progress, **about)
-        run.skip([*images.skipped, *(one for row in rows for one in row.skipped)])
-        run.check_strict()
+        self.skip([*images.skipped, *(one for row in rows for one in row.skipped)])
+        self.check_strict()
         if self.plot is not None:
             write_atomically(self.plot, comparison_plot(rows).encode("utf-8"))
         if self.report is not None:
             write_comparison(self.report, rows, title=self.folder, command=equivalent_command())
-        if self.as_csv:
+        if form == "csv":
             _print_csv(rows, self.raw)
-        elif self.as_markdown:
-            _print_markdown(rows)
-        elif not self.as_json:
+        elif form != "json":
             trials = f"{folds} folds" if folds else "the test part"
-            _print(rows, f"{trials}, {self.seeds} seed{'s' * (self.seeds > 1)}")
-        summary = {"folds": folds, "seeds": self.seeds, "seconds": run.times.seconds}
-        run.print_summary(summary | {"recipes": [row.to_json() for row in rows]})
+            _print(rows, form, f"{trials}, {self.seeds} seed{'s' * (self.seeds > 1)}")
+        summary = {"folds": folds, "seeds": self.seeds, "seconds": self.times.seconds}
+        self.print_summary(summary | {"recipes": [row.to_json() for row in rows]})
 
     def recipes(self) -> "list[Recipe]":
         """All combinations of recipes with the values that their settings are to have."""
         from visualwords.apps.pipeline.composing import read_recipe, variations, varied
         from visualwords.apps.pipeline.recipe_check import check_recipe
 
-        if self.features and self.recipe:
-            raise click.UsageError("--recipe and --feature exclude each other")
+        at_most_one(recipe=self.recipe, feature=self.features)
         changes = self.changes()
         with usage_checked():
             bases: list[Recipe | None] = [read_recipe(name) for name in self.recipe] or [None]
@@ -115,29 +109,22 @@ class Compare(Composing, options.Reading):
         return found
 
 
-def _cells(row: "ComparedRecipe", is_best: bool) -> list[str]:
-    deviation = f" ± {100 * row.deviation:.1f}" if len(row.figures) > 1 else ""
-    low, high = row.interval
-    difference = f"{100 * row.difference:.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
-    return [
-        row.name,
-        f"{100 * row.mean:.1f}{deviation}",
-        "best" if is_best else difference,
-        f"{row.seconds:.2f}",
-        f"{row.model_bytes / 1e6:.2f}",
-    ]
-
-
-def _print(rows: "list[ComparedRecipe]", trials: str) -> None:
-    print_table(HEAD, [_cells(row, row is rows[0]) for row in rows], right=HEAD[1:])
+def _print(rows: "list[ComparedRecipe]", form: str, trials: str) -> None:
+    """Print a table, or one in Markdown."""
+    lines = []
+    for row in rows:
+        deviation = f" ± {100 * row.deviation:.1f}" if len(row.figures) > 1 else ""
+        low, high = row.interval
+        lead = f"{100 * row.difference:.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+        cells = [row.name, f"{100 * row.mean:.1f}{deviation}", lead if lines else "best"]
+        lines.append([*cells, f"{row.seconds:.2f}", f"{row.model_bytes / 1e6:.2f}"])
+    if form == "markdown":
+        for cells in (HEAD, ("---", *["---:"] * (len(HEAD) - 1)), *lines):
+            print(printable(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"))
+        return
+    print_table(HEAD, lines, right=HEAD[1:])
     about = "CPU: to train and test once, without what recipes share."
     show(f"Mean accuracy per class on {trials}. {about}")
-
-
-def _print_markdown(rows: "list[ComparedRecipe]") -> None:
-    lines = [_cells(row, row is rows[0]) for row in rows]
-    for cells in (HEAD, ("---", *["---:"] * (len(HEAD) - 1)), *lines):
-        print(printable(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"))
 
 
 def _print_csv(rows: "list[ComparedRecipe]", raw: bool) -> None:
@@ -150,6 +137,3 @@ def _print_csv(rows: "list[ComparedRecipe]", raw: bool) -> None:
         if number == 0:
             writer.writerow(values)
         writer.writerow(csv_cells(values.values(), is_raw(raw)))
-
-
-compare = Compare.command()

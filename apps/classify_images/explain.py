@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.options import argument, flag
 from visualwords.apps.command_line.terminal import Cell, note, print_json, print_table, show
-from visualwords.apps.command_line.verb import Work
+from visualwords.apps.command_line.verb import OUTPUT, Work, argument, as_json, flag
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
@@ -29,7 +27,7 @@ class Explain(Work):
     output: str | None = flag(
         "-o --output heat.png",
         "Write a picture of the evidence, laid over the image.",
-        shared.OUTPUT,
+        OUTPUT,
     )
     labels: tuple[str, ...] = flag(
         "--label L",
@@ -39,9 +37,9 @@ class Explain(Work):
         shell_complete=options.complete_classes,
     )
     network: str | None = options.network
-    as_json: bool = shared.as_json
+    as_json: bool = as_json
 
-    def run(self) -> int:
+    def run(self) -> None:
         """Explain, draw, and print."""
         from visualwords.apps.explanation.pictures import draw_explanation
         from visualwords.apps.pipeline.classifier import ImageClassifier
@@ -68,7 +66,6 @@ class Explain(Work):
             print_json({"path": self.image, **about, "method": found.method, "classes": classes})
         else:
             _print(found, labels)
-        return 0
 
 
 def _figures(found: "Explanation", label: str) -> dict[str, object]:
@@ -101,6 +98,3 @@ def _print(found: "Explanation", labels: list[str]) -> None:
     title = f"most discriminative for {labels[0]}"
     print_table(["word", "adds"], words, right=["adds"], title=title)
     show(("Exact. " if found.exact else "Attributed: ") + found.method)
-
-
-explain = Explain.command()

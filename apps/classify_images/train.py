@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.recipe_flags import Composing
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.options import argument, flag
-from visualwords.apps.command_line.terminal import note, say
-from visualwords.apps.command_line.verb import usage_checked
+from visualwords.apps.classify_images.evaluate import run_test, show_trial
+from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line.terminal import equivalent_command, note, say, say_skipped
+from visualwords.apps.command_line.verb import argument, at_most_one, flag, usage_checked
 
 if TYPE_CHECKING:
-    from visualwords.apps.classify_images.running import Run
     from visualwords.apps.pipeline.classifier import ImageClassifier
+    from visualwords.apps.pipeline.recipe import Recipe
     from visualwords.folders import ImageFolder
 
 MOST_THUMBNAILS = 5000
 FEW_IMAGES = 10  # of a class
 KINDS = click.Choice(["histogram", "words", "fisher", "second-order", "pyramid-match"])
+OWN_RECIPE = "RECIPE.toml"  # that `info` prints
 
 
-class Train(options.Deciding, Composing, options.Reading):
+class Train(options.Deciding, options.Composing, options.Reading):
     """Train on the labelled images of FOLDER and write a model file.
 
     FOLDER has one sub-folder for each class, or train, val and test folders of such, or is a CSV
@@ -36,8 +36,7 @@ class Train(options.Deciding, Composing, options.Reading):
         "--budget TIME",
         "Search budget of auto, in time of two reference cores: 90s, 10m, 1h. The choice does not "
         "depend on the clock.",
-        default=60.0,
-        show_default="60s",
+        default="60s",
     )
     test_size: float | None = flag(
         "--test-size SHARE", "Hold out this share of every class for testing, such as 0.2."
@@ -110,48 +109,52 @@ class Train(options.Deciding, Composing, options.Reading):
     )
     seed: int = shared.seed
 
-    def work(self, run: "Run") -> None:
+    def work(self) -> None:
         """Train, test where that was asked for, and save."""
         from visualwords.apps.evaluation.trial import cross_validate
         from visualwords.apps.pipeline.dataset import test_part
+        from visualwords.apps.pipeline.stages import fingerprint_files
+        from visualwords.duplicates import describe_duplicates
         from visualwords.folders import ImageFolder
 
         images, model = self.model()
-        for sentence in [*images.warnings, *_duplicates(run, images)]:
+        with self.progress() as progress:
+            same = fingerprint_files(self.dataset(images), self.environment(progress))
+        for sentence in [*images.warnings, *describe_duplicates(images, same)]:
             say(f"warning: {sentence}")
         training, testing, trial = images, None, None
         if self.test is not None:
             testing = test_part(ImageFolder(self.test, label_from=self.label_from))
         elif self.test_size is not None:
-            training, testing = _readable(run, images).split(self.test_size, self.seed)
+            training, testing = self.readable(images).split(self.test_size, self.seed)
         elif "train" in images.splits:
             training = images.part("train")
             testing = images.part("test") if "test" in images.splits else None
         if self.folds is not None:
-            with run.progress() as progress:
-                data = run.dataset(training)
-                trial = cross_validate(run.prepare(model), data, self.folds, progress=progress)
-        run.train(model, training)
-        _warn_of_few(model)
-        run.skip(images.skipped)
-        run.check_strict()
+            with self.progress() as progress:
+                data = self.dataset(training)
+                trial = cross_validate(model, data, self.folds, progress=progress)
+        fit(self, model, training)
+        say_what_is_weak(model)
+        self.skip(images.skipped)
+        self.check_strict()
         self.save(model)
         summary = {
             "model": self.output,
             "recipe": model.recipe_.name,
             "recipe_toml": model.recipe_.to_toml(),
             "tried": model.tried_,
-            "seconds": run.times.seconds,
+            "seconds": self.times.seconds,
         }
         if testing is not None and trial is None:
-            trial = run.test(model, testing)
+            trial = run_test(self, model, testing)
         if trial is not None:
             title = testing.path if testing else self.folder
-            run.show_trial(model, trial, title, self.report, summary)
+            show_trial(self, model, trial, title, self.report, summary)
             return
         if self.report is not None:
             say("warning: no report is written without a test; add --test, --test-size or --folds")
-        run.show_held_out(model, summary)
+        self.show_held_out(model, summary)
 
     def model(self) -> "tuple[ImageFolder, ImageClassifier]":
         """The images and the model to train, where all flags go together."""
@@ -172,14 +175,12 @@ class Train(options.Deciding, Composing, options.Reading):
                 "--representation is for auto; leave out the recipe and its flags"
             )
         if self.exportable:
-            _check_exportable(recipe, overrides, self.representation)
+            self.check_exportable(recipe, overrides)
         alarm = None if self.alarm is None else [name.strip() for name in self.alarm.split(",")]
         if alarm is None and (self.escapes, self.false_alarms) != (None, None):
             raise click.UsageError("--escapes and --false-alarms need --alarm CLASS[,CLASS…]")
-        if None not in (self.escapes, self.false_alarms):
-            raise click.UsageError("--escapes and --false-alarms exclude each other")
-        if sum(value is not None for value in (self.test, self.test_size, self.folds)) > 1:
-            raise click.UsageError("--test, --test-size and --folds exclude each other")
+        at_most_one(escapes=self.escapes, false_alarms=self.false_alarms)
+        at_most_one(test=self.test, test_size=self.test_size, folds=self.folds)
         images = ImageFolder(self.folder, label_from=self.label_from)
         self.decision(images.classes)
         if alarm is not None:
@@ -188,8 +189,7 @@ class Train(options.Deciding, Composing, options.Reading):
         if len(images.classes) < 2:
             raise FolderError(
                 f"{images.path}: found only class {images.classes[0]!r}; at least two classes are "
-                "needed: make a folder of images for each, such as one of other "
-                "images"
+                "needed: make a folder of images for each, such as one of other images"
             )
         same_name = ["representation", "metric", "class_weight", "budget", "deadline", "memory"]
         same_name += ["escapes", "false_alarms"]
@@ -201,7 +201,33 @@ class Train(options.Deciding, Composing, options.Reading):
             **self.rule,
             **{name: getattr(self, name) for name in same_name},
             **overrides,
+            **self.resources,
         )
+
+    def check_exportable(self, recipe: "str | Recipe", overrides: dict[str, Any]) -> None:
+        """Refuse what can't be an ONNX file; all channels of auto's library can."""
+        from visualwords.apps.export.exportable import exportable_reason
+        from visualwords.apps.pipeline.recipe import Recipe
+        from visualwords.apps.pipeline.recipes import RECIPES
+
+        if recipe == "auto":
+            given = Recipe(channels=tuple(overrides.get("channels", ())))
+            recipe = RECIPES["pyramid-match"] if self.representation == "pyramid-match" else given
+        reason = exportable_reason(recipe)
+        if reason is not None:
+            raise click.UsageError(f"--exportable: {reason}")
+
+    def readable(self, images: "ImageFolder") -> "ImageFolder":
+        """The images that can be read, near duplicates in one group; the others are noted."""
+        from visualwords.apps.pipeline.near_duplicates import find_duplicates, keep_together
+
+        data = self.dataset(images)
+        with self.progress() as progress:
+            sets, skipped = find_duplicates(data, self.environment(progress))
+        self.skip(skipped)
+        broken = {one.source for one in skipped}
+        grouped = images.grouped(keep_together(data, sets))
+        return grouped.select(i for i, path in enumerate(grouped.paths) if path not in broken)
 
     def save(self, model: "ImageClassifier") -> None:
         """Write the model file, and say what is in it."""
@@ -222,46 +248,50 @@ class Train(options.Deciding, Composing, options.Reading):
             note(f"alarm: {model.decision_.alarm}")
         note(f"the recipe as TOML: classify-images info {output}")
 
+    def show_held_out(self, model: "ImageClassifier", summary: dict[str, Any]) -> None:
+        """Show the figures of training images by models that did not learn from them."""
+        from visualwords.apps.evaluation.figures import compare
 
-def _check_exportable(recipe: Any, overrides: dict[str, Any], representation: Any) -> None:
-    """Refuse what can't be an ONNX file; all channels of auto's library can."""
-    from visualwords.apps.export.exportable import exportable_reason
-    from visualwords.apps.pipeline.recipe import Recipe
-    from visualwords.apps.pipeline.recipes import RECIPES
+        figures = None
+        if model.held_out_ is None:
+            note("no accuracy: a class has a single image or group; add images of it")
+        else:
+            truth, guesses, groups = model.held_out_
+            evaluation = compare(truth, guesses, model.classes_.tolist(), groups)
+            figures = evaluation.to_json()
+            if not self.as_json:
+                print(f"on folds of the training images: {evaluation.headline}")
+            chosen = ", and nothing was chosen" if model.tried_ else ""
+            note(f"--test-size 0.2 tests on images that no model learned from{chosen}")
+        self.print_summary(summary | {"held_out": figures})
 
-    if recipe == "auto" and representation == "pyramid-match":
-        recipe = RECIPES["pyramid-match"]
-    elif recipe == "auto":
-        recipe = Recipe(channels=tuple(overrides.get("channels", ())))
-    reason = exportable_reason(recipe)
-    if reason is not None:
-        raise click.UsageError(f"--exportable: {reason}")
 
-
-def _duplicates(run: "Run", images: "ImageFolder") -> list[str]:
-    """Sentences about files that are the same in several classes or splits."""
-    from visualwords.apps.pipeline.stages import fingerprint_files
-    from visualwords.duplicates import describe_duplicates
+def fit(run: options.Reading, model: "ImageClassifier", images: "ImageFolder") -> None:
+    """Fit a model, showing progress, and say what "auto" chose."""
+    from visualwords.apps.pipeline.near_duplicates import describe_duplicates
+    from visualwords.errors import VisualWordsError
 
     with run.progress() as progress:
-        found = fingerprint_files(run.dataset(images), run.environment(progress))
-    return describe_duplicates(images, found)
+        try:
+            model.fit(run.dataset(images), progress=progress, warn=False)
+        except VisualWordsError:
+            say_skipped(getattr(model, "skipped_", []))
+            raise
+    run.skip(model.skipped_)
+    if model.duplicates_:
+        note(describe_duplicates(model.duplicates_))
+    if model.tried_:
+        note(f"chosen: {model.recipe_.name}")
+    if model.cut_off_:
+        again = equivalent_command(deadline=None, recipe=OWN_RECIPE, budget=None)
+        say(
+            f"the deadline of {model.deadline:g} s left no time for "
+            f"{', '.join(model.cut_off_)}; this repeats the choice: {again}"
+        )
 
 
-def _readable(run: "Run", images: "ImageFolder") -> "ImageFolder":
-    """The images that can be read, near duplicates in one group; the others are noted."""
-    from visualwords.apps.pipeline.near_duplicates import find_duplicates, keep_together
-
-    data = run.dataset(images)
-    with run.progress() as progress:
-        sets, skipped = find_duplicates(data, run.environment(progress))
-    run.skip(skipped)
-    broken = {one.source for one in skipped}
-    found = images.grouped(keep_together(data, sets))
-    return found.select(i for i, path in enumerate(found.paths) if path not in broken)
-
-
-def _warn_of_few(model: "ImageClassifier") -> None:
+def say_what_is_weak(model: "ImageClassifier") -> None:
+    """Warn of few images of a class, and of a class that is called as no class is."""
     from visualwords.apps.pipeline.decision import UNKNOWN
 
     if UNKNOWN in model.classes_:
@@ -275,6 +305,3 @@ def _warn_of_few(model: "ImageClassifier") -> None:
             f"warning: few images of class {', '.join(few)}; probabilities of such classes are "
             f"rough estimates, add images until there are {FEW_IMAGES} or more of each"
         )
-
-
-train = Train.command()

@@ -5,10 +5,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
-from visualwords.apps.command_line.options import argument, flag
+from visualwords.apps.command_line import verb as shared
 from visualwords.apps.command_line.terminal import note, say
+from visualwords.apps.command_line.verb import DONE, SKIPPED, argument, flag, form_of, n_threads
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.classifier import ImageClassifier
@@ -41,8 +40,7 @@ class Watch(options.Deciding):
     settle: float = flag(
         "--settle TIME",
         "A file that did not change for this long is complete.",
-        default=0.3,
-        show_default="0.3s",
+        default="0.3s",
     )
     as_json: bool = shared.as_json
     as_csv: bool = shared.as_csv
@@ -60,7 +58,7 @@ class Watch(options.Deciding):
         from visualwords.errors import FolderError
 
         others = "json" if self.output else "text"
-        form = options.output_format(self.as_json, self.as_csv, self.output, others)
+        form = form_of(self.output, others, json=self.as_json, csv=self.as_csv)
         if not os.path.isdir(self.folder):
             raise FolderError(f"{self.folder}: not a folder; create it first")
         place = self.journal or (f"{self.output}.journal" if self.output else _state(self.folder))
@@ -69,7 +67,7 @@ class Watch(options.Deciding):
             file = None if self.output is None else stack.enter_context(open_results(self.output))
             kept = stack.enter_context(Journal(place, file))
             watcher = Watcher(
-                ReloadedModel(self.load, self.model if self.reload else None),
+                ReloadedModel(self.ready_model, self.model if self.reload else None),
                 Arrivals(self.folder, kept.is_done, settle=self.settle, outside=outside),
                 Results(form, file),
                 kept,
@@ -82,14 +80,12 @@ class Watch(options.Deciding):
             watcher.run(once=self.once)
         return SKIPPED if watcher.n_skipped else DONE
 
-    def load(self) -> "ImageClassifier":
+    def ready_model(self) -> "ImageClassifier":
         """The model, ready to predict."""
-        from visualwords.apps.pipeline.classifier import ImageClassifier
         from visualwords.apps.pipeline.model_io import golden_images
 
-        classifier = ImageClassifier.load(self.model, network=self.network)
-        self.decide(classifier, self.model)
-        classifier.set_params(n_jobs=shared.n_threads(self.jobs), max_pixels=self.max_pixels)
+        limits = {"n_jobs": n_threads(self.jobs), "max_pixels": self.max_pixels}
+        classifier = self.load(self.model, self.network, **limits)
         classifier.score_images(golden_images())  # loads what the first image would wait for
         return classifier
 
@@ -104,6 +100,3 @@ def _state(folder: str) -> str:
     place = platformdirs.user_state_path("visualwords", appauthor=False) / "watch"
     place.mkdir(parents=True, exist_ok=True)
     return str(place / f"{name}.journal")
-
-
-watch = Watch.command()

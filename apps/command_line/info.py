@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from visualwords.apps.command_line.exit_codes import DONE
-from visualwords.apps.command_line.options import argument, as_json
 from visualwords.apps.command_line.terminal import print_json, print_table
-from visualwords.apps.command_line.verb import Work
+from visualwords.apps.command_line.verb import Work, argument, as_json
 
 LONGEST = 200  # characters of a value that are shown
 
@@ -24,7 +22,7 @@ class Info(Work):
     model: str = argument("model")
     as_json: bool = as_json
 
-    def run(self) -> int:
+    def run(self) -> None:
         """Print the manifest."""
         from visualwords.apps.pipeline.model_kinds import model_path
         from visualwords.errors import ModelFileError
@@ -34,7 +32,7 @@ class Info(Work):
         manifest = read_manifest(path)
         if self.as_json:
             print_json(manifest)
-            return DONE
+            return
         try:
             rows = {"kind": manifest["kind"], "size": f"{os.path.getsize(path) / 1000:,.0f} kB"}
             rows |= _of_classifier(manifest) if "recipe" in manifest else _of_other(manifest)
@@ -45,7 +43,6 @@ class Info(Work):
                 f"({type(problem).__name__}: {problem})"
             ) from None
         print_table([os.path.basename(self.model), ""], [[k, v] for k, v in rows.items()])
-        return DONE
 
 
 def info_verb(default: str | None = None) -> click.Command:

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from visualwords.apps.command_line.options import FOLDER, flag
+from visualwords.apps.command_line.verb import FOLDER, flag
 from visualwords.apps.detect_pedestrians import options
 
 

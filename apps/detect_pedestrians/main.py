@@ -7,9 +7,9 @@ from typing import NoReturn
 import click
 
 import visualwords
-from visualwords.apps.command_line.exit_codes import HELP
 from visualwords.apps.command_line.info import info_verb
-from visualwords.apps.command_line.verb import HELP_NAMES, VerbGroup, run_command, run_installed
+from visualwords.apps.command_line.process import run_installed
+from visualwords.apps.command_line.verb import HELP, HELP_NAMES, VerbGroup, run_command
 from visualwords.apps.detect_pedestrians.demo import demo
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
 from visualwords.apps.detect_pedestrians.options import SHIPPED

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.options import FOLDER, OUTPUT, PATH, flag
+from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line.verb import FOLDER, OUTPUT, PATH, flag
 from visualwords.apps.detect_pedestrians import options
 
 

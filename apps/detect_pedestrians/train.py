@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
-from visualwords.apps.command_line.options import OUTPUT, PATH, flag
+from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line.verb import DONE, OUTPUT, PATH, SKIPPED, flag
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:

@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from visualwords.apps.evaluation.figures import Evaluation, bootstrap, compare
+from visualwords.apps.evaluation.figures import (
+    Alarms,
+    ClassCurve,
+    Evaluation,
+    bootstrap,
+    compare,
+)
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.costs import check_scores
 from visualwords.apps.pipeline.dataset import Dataset
@@ -88,6 +94,57 @@ class Trial:
             values = getattr(self, name)
             fields[name] = None if values is None else values[chosen]
         return replace(self, **fields)
+
+    @cached_property
+    def curves(self) -> list[ClassCurve]:
+        """Of all classes that have test images, where others have too and probabilities exist."""
+        if self.probabilities is None:
+            return []
+        truth, columns = np.array(self.truth), zip(self.classes, self.probabilities.T)
+        curves = [ClassCurve(name, column, truth == name) for name, column in columns]
+        return [curve for curve in curves if 0 < curve.positive.sum() < len(truth)]
+
+    @cached_property
+    def alarm(self) -> Alarms | None:
+        """What the model's alarm does; None without one, or without images on both sides."""
+        alarm = None if self.decision is None else self.decision.alarm
+        if alarm is None or self.probabilities is None:
+            return None
+        positive = np.isin(self.truth, alarm.names)
+        if positive.all() or not positive.any():
+            return None
+        chances = alarm.probability(self.probabilities)
+        curve = ClassCurve(" or ".join(alarm.names), chances, positive)
+        return Alarms(list(alarm.names), curve, curve.at(alarm.threshold, 1.0))
+
+    @cached_property
+    def cost(self) -> tuple[float, tuple[float, float]] | None:
+        """The mean cost of a label, and its 95 % interval (bootstrap, over groups).
+
+        Images of classes that the model does not know are left out. None where it has no costs,
+        or knows the class of no image.
+        """
+        column = {name: i for i, name in enumerate(self.classes)}
+        known = [i for i, name in enumerate(self.truth) if name in column]
+        if self.decision is None or self.decision.costs is None or not known:
+            return None
+        codes = np.array([column.get(self.guesses[i], -1) for i in known], np.intp)
+        truth = np.array([column[self.truth[i]] for i in known], np.intp)
+        costs = self.decision.expected_costs(codes, truth)
+        groups = None if self.groups is None else [self.groups[i] for i in known]
+        return float(costs.mean()), bootstrap(costs, groups)
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as what JSON can hold."""
+        figures = self.evaluation.to_json()
+        if self.cost is not None:
+            figures["mean_cost"], interval = self.cost
+            figures["mean_cost_interval_95"] = list(interval)
+        if self.alarm is not None:
+            figures["alarm"] = self.alarm.to_json()
+        for curve in self.curves:
+            figures["classes"][curve.name] |= curve.to_json()
+        return figures
 
     @property
     def certainty(self) -> np.ndarray:

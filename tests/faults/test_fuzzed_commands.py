@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.apps.conftest import COLORS, noisy, write_png
 from tests.faults.conftest import IS_LONG
 from tests.faults.fuzz_commands import COMMANDS, lines
-from visualwords.apps.command_line.exit_codes import UNEXPECTED
+from visualwords.apps.command_line.verb import UNEXPECTED
 from visualwords.apps.command_line.verb import run_command
 
 pytestmark = pytest.mark.posix

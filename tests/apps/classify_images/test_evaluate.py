@@ -6,7 +6,6 @@ import pytest
 
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.evaluation import operating_points
 from visualwords.folders import ImageFolder
 
 
@@ -49,12 +48,13 @@ def test_the_decision_can_be_another_than_the_models(models, capsys):
     assert "TRUE:SAID=COST, such as defect:ok=10" in capsys.readouterr().err
 
 
-def test_operating_points_are_printed_and_in_the_report(models, tmp_path, capsys, monkeypatch):
+def test_thresholds_and_curves_are_in_json_and_in_the_report(models, tmp_path, capsys):
     first, _, folder = models
     page = tmp_path / "r.html"
-    monkeypatch.setattr(operating_points, "FALSE_ALARMS", 0.1)
-    assert main(["evaluate", first, folder, "--no-cache", "--report", str(page)]) == 0
-    assert "to keep false alarms of sea below 10 %, use --threshold sea=" in capsys.readouterr().out
+    assert main(["evaluate", first, folder, "--no-cache", "--report", str(page), "--json"]) == 0
+    sea = json.loads(capsys.readouterr().out)["test"]["classes"]["sea"]
+    assert 0 < sea["operating_point"]["threshold"] <= 1
+    assert 0.5 < sea["roc_area"] <= 1
     assert "ROC curve of sea" in page.read_text(encoding="utf-8")
 
 

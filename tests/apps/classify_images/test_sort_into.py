@@ -9,8 +9,14 @@ import pytest
 
 import visualwords.files
 from visualwords.apps.command_line import sort_into as sorting
-from visualwords.apps.command_line.sort_into import folder_name, sort_images
+from visualwords.apps.command_line.sort_into import Sorter, folder_name
 from visualwords.errors import FolderError
+
+
+def sort_images(paths, labels, folder):
+    """Copy images in one run; return where the copies are."""
+    sorter = Sorter(folder)
+    return [sorter.copy(path, label) for path, label in zip(paths, labels)]
 
 
 @pytest.fixture

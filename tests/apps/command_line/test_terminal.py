@@ -6,8 +6,8 @@ import sys
 import click
 import pytest
 
-from visualwords.apps.classify_images.running import print_results
-from visualwords.apps.command_line import verb
+from visualwords.apps.classify_images.evaluate import print_results
+from visualwords.apps.command_line import process, verb
 from visualwords.apps.command_line.terminal import (
     MOST_LISTED,
     printable,
@@ -62,7 +62,7 @@ def test_files_and_pipes_of_windows_get_utf8_whatever_the_code_page(monkeypatch,
         monkeypatch.setenv("PYTHONIOENCODING", wanted)
     with monkeypatch.context() as windows:
         windows.setattr(sys, "platform", "win32")
-        verb.open_standard_streams()
+        process.open_standard_streams()
     for stream in streams:
         stream.write("█ Łódź\r\n")  # as a line of CSV ends
         stream.flush()
