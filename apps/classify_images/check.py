@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import Cell, print_json, print_table, printable, show
 from visualwords.apps.command_line.verb import BAD_MODEL, DONE, FAILED, SKIPPED, argument, flag
 
@@ -26,27 +26,29 @@ class Check(options.Reading):
     \b
     Exit codes: 0 no problem, 1 problems found, 3 only unreadable files,
     4 not a usable model file, or one that gives different scores here.
+
+    Parameters
+    ----------
+    recipe
+        Recipe of the models that check the labels.
+    folds
+        Cross-validation folds of the label check.
+    no_labels
+        Do not check the labels: much faster.
     """
 
-    target: str = argument("target", metavar="DIR|M.vw")
-    recipe: str = flag(
-        "--recipe NAME",
-        "Recipe of the models that check the labels.",
-        default="fast",
-        shell_complete=options.complete_recipes,
-    )
-    folds: int = flag(
-        "--folds N", "Cross-validation folds of the label check.", shared.FOLDS, default=5
-    )
-    no_labels: bool = flag("--no-labels", "Do not check the labels: much faster.")
+    target: str = argument(metavar="DIR|M.vw")
+    recipe: str = flag("--recipe NAME", default="fast", shell_complete=options.complete_recipes)
+    folds: int = flag("--folds N", kind=verb.FOLDS, default=5)
+    no_labels: bool = flag("--no-labels")
     label_from: str | None = options.label_from
     network: str | None = options.network
-    seed: int = shared.seed
+    seed: int = verb.seed
 
     def work(self) -> int:
         """Check a folder, or a model file."""
+        from visualwords import ImageClassifier
         from visualwords.apps.evaluation.checking import check_folder
-        from visualwords.apps.pipeline.classifier import ImageClassifier
         from visualwords.folders import TABLES, ImageFolder
 
         if os.path.isfile(self.target) and not self.target.lower().endswith(TABLES):
@@ -68,7 +70,7 @@ class Check(options.Reading):
 
     def check_model(self) -> int:
         """Compare the scores of golden images with those where the model was trained."""
-        from visualwords.apps.pipeline.classifier import ImageClassifier
+        from visualwords import ImageClassifier
         from visualwords.apps.pipeline.model_io import replay_golden
 
         model = ImageClassifier.load(self.target, network=self.network)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 from visualwords.apps.command_line.terminal import equivalent_command, print_table, printable, show
 from visualwords.apps.command_line.verb import argument, at_most_one, flag, form_of, usage_checked
@@ -27,33 +27,37 @@ class Compare(options.Composing, options.Reading):
     Recipes are several --recipe, or one of them (or of --feature) with settings that --vary names.
     What recipes share is computed once. An interrupted comparison goes on where it stopped.
     Accuracies are means per class; differences are to the best recipe, paired by fold and seed.
+
+    Parameters
+    ----------
+    recipe
+        A recipe's name or file; several are compared. [default: words]
+    vary
+        Try these values of a setting, a flag's name or a key of --set; of several, all
+        combinations. Example: --vary codebook=kmeans,hik --vary words=100,200.
+    folds
+        Test every image on a model of the other folds [default: 5, or the folder's test part].
+    seeds
+        Repeat with N random seeds.
+    as_markdown
+        Print the results as Markdown.
+    plot
+        Draw the results to a file.
     """
 
-    folder: str = argument("folder")
-    recipe: tuple[str, ...] = flag(  # type: ignore[assignment]
-        "--recipe NAME|FILE.toml",
-        "A recipe's name or file; several are compared. [default: words]",
-        multiple=True,
-        shell_complete=options.complete_recipes,
-    )
-    vary: tuple[str, ...] = flag(
-        "--vary KEY=A,B,C",
-        "Try these values of a setting, a flag's name or a key of --set; of several, all "
-        "combinations. Example: --vary codebook=kmeans,hik --vary words=100,200.",
-        multiple=True,
-    )
-    folds: int | None = flag(
-        "--folds N",
-        "Test every image on a model of the other folds [default: 5, or the folder's test part].",
-        shared.FOLDS,
-    )
-    seeds: int = flag("--seeds N", "Repeat with N random seeds.", default=1)
-    as_csv: bool = shared.as_csv
-    raw: bool = shared.raw
-    as_markdown: bool = flag("--markdown", "Print the results as Markdown.", name="as_markdown")
-    plot: str | None = flag("--plot SVG", "Draw the results to a file.")
-    report: str | None = shared.report
-    seed: int = shared.seed
+    folder: str = argument()
+    recipe: tuple[str, ...] = flag(
+        "--recipe NAME|FILE.toml", shell_complete=options.complete_recipes
+    )  # type: ignore[assignment]
+    vary: tuple[str, ...] = flag("--vary KEY=A,B,C")
+    folds: int | None = flag("--folds N", kind=verb.FOLDS)
+    seeds: int = flag("--seeds N", default=1)
+    as_csv: bool = verb.as_csv
+    raw: bool = verb.raw
+    as_markdown: bool = flag("--markdown")
+    plot: str | None = flag("--plot SVG")
+    report: str | None = verb.report
+    seed: int = verb.seed
 
     def work(self) -> None:
         """Compare, print, and draw."""

@@ -43,19 +43,20 @@ class Demo(Reading):
 
     The images are tiles of six pictures bundled with scikit-image, training and test tiles from
     disjoint regions, and scikit-learn's handwritten digits. Nothing is downloaded.
+
+    Parameters
+    ----------
+    output
+        Output folder for images, models and reports.
     """
 
-    output: str = flag(
-        "-o --output DIR",
-        "Output folder for images, models and reports.",
-        default="visualwords-demo",
-    )
+    output: str = flag("-o --output DIR", default="visualwords-demo")
     cache_dir, cache_size, no_cache, max_pixels = None, 0, True, 1_000_000
     scheduler, strict, as_json = None, True, False
 
     def run(self) -> int:
         """Write the images, and do with them what a user does."""
-        from visualwords.apps.pipeline.classifier import ImageClassifier
+        from visualwords import ImageClassifier
         from visualwords.folders import ImageFolder
         from visualwords.progress import StageTimes
 

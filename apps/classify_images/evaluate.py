@@ -5,20 +5,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line.terminal import (
-    Cell,
-    equivalent_command,
-    note,
-    print_table,
-    say,
-    show,
-)
-from visualwords.apps.command_line.verb import argument, report
+from visualwords.apps.command_line import terminal, verb
+from visualwords.apps.command_line.verb import argument
 
 if TYPE_CHECKING:
+    from visualwords import ImageClassifier
     from visualwords.apps.evaluation.figures import Evaluation
     from visualwords.apps.evaluation.trial import PairedTrials, Trial
-    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.folders import ImageFolder
 
 MOST_CHANGES = 20  # images that are listed
@@ -34,10 +27,10 @@ class Evaluate(options.Deciding, options.Reading):
     explains the difference (McNemar's exact test).
     """
 
-    models: tuple[str, ...] = argument("models", nargs=-1, required=True, metavar="MODEL [OTHER]")
-    folder: str = argument("folder")
+    models: tuple[str, ...] = argument(required=True, metavar="MODEL [OTHER]")
+    folder: str = argument()
     label_from: str | None = options.label_from
-    report: str | None = report
+    report: str | None = verb.report
     network: str | None = options.network
 
     def work(self) -> None:
@@ -69,8 +62,8 @@ class Evaluate(options.Deciding, options.Reading):
         if not self.as_json:
             print_changes(self.models, pair)
             for path, evaluation in tested.items():
-                show(f"{path}: {evaluation.headline}")
-            show(str(pair))
+                terminal.show(f"{path}: {evaluation.headline}")
+            terminal.show(str(pair))
         results = [{"model": path, "test": found.to_json()} for path, found in tested.items()]
         self.print_summary({"models": results, "comparison": pair.to_json()})
 
@@ -89,12 +82,12 @@ def run_test(run: options.Reading, model: "ImageClassifier", images: "ImageFolde
 def say_warnings(trial: "Trial", title: str) -> None:
     """Warn of test images that flatter a model, or that it can't get right."""
     if trial.n_known:
-        say(
+        terminal.say(
             f"warning: {title}: {trial.n_known} of {len(trial.paths)} test images were in the "
             "training set too; the results are optimistic"
         )
     if unknown := sorted(set(trial.truth) - set(trial.classes)):
-        say(
+        terminal.say(
             f"warning: the model has no class {', '.join(unknown)}; images with these labels "
             "count as errors"
         )
@@ -113,36 +106,36 @@ def show_trial(
     if report is not None:
         from visualwords.apps.report import write_report
 
-        about: dict[str, Any] = {"title": title, "command": equivalent_command()}
+        about: dict[str, Any] = {"title": title, "command": terminal.equivalent_command()}
         with run.progress() as progress:
             about |= {"seconds": run.times.seconds.copy(), "progress": progress}
             write_report(report, model, trial, **about)
-        note(f"{report}: report written")
+        terminal.note(f"{report}: report written")
     if run.as_json:
         run.print_summary(summary | {"test": trial.to_json(), "report": report})
         return
     print_results(trial.evaluation)
     if trial.cost is not None:
         mean, (low, high) = trial.cost
-        show(f"mean cost {mean:.3f} (95 % interval {low:.3f} to {high:.3f})")
+        terminal.show(f"mean cost {mean:.3f} (95 % interval {low:.3f} to {high:.3f})")
     if trial.alarm is not None:
-        show(str(trial.alarm))
+        terminal.show(str(trial.alarm))
     if len(trial.curves) > MOST_POINTS:
-        note(
+        terminal.note(
             f"thresholds of the {len(trial.curves)} classes for few false alarms: see --report or "
             "--json"
         )
         return
     for point in (curve.point() for curve in trial.curves):
         if point is not None and point.means_something:
-            show(str(point))
+            terminal.show(str(point))
 
 
 def print_results(evaluation: "Evaluation") -> None:
     """Print precision and recall of every class, of many those with the lowest recall."""
     recall, support = evaluation.recall, evaluation.support
     by_recall = sorted(range(len(recall)), key=lambda i: recall[i] if support[i] else 2.0)
-    rows: list[list[Cell]] = []
+    rows: list[list[terminal.Cell]] = []
     for i in sorted(by_recall[:MOST_CLASSES]):
         name, numbers = evaluation.classes[i], [str(support[i])]
         if support[i]:
@@ -154,17 +147,17 @@ def print_results(evaluation: "Evaluation") -> None:
     if left_out := len(recall) - len(rows):
         rows.append([(f"… and {left_out:,} with higher recall (--json lists all)", "dim")])
     columns = ("images", "right", "precision", "recall")
-    print_table(["class", *columns, ""], rows, right=columns)
-    show(evaluation.headline)
+    terminal.print_table(["class", *columns, ""], rows, right=columns)
+    terminal.show(evaluation.headline)
 
 
 def print_changes(paths: tuple[str, ...], pair: "PairedTrials") -> None:
     """Print the images that two models label differently."""
-    rows: list[list[Cell]] = [
+    rows: list[list[terminal.Cell]] = [
         [(one.verdict, COLORS[one.verdict]), one.path, one.label, one.first, one.second]
         for one in pair.changed[:MOST_CHANGES]
     ]
     if len(pair.changed) > MOST_CHANGES:
         rows.append(["", f"… and {len(pair.changed) - MOST_CHANGES} more (--json lists all)"])
     if rows:
-        print_table(["", "image", "label", *paths], rows)
+        terminal.print_table(["", "image", "label", *paths], rows)

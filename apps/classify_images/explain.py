@@ -20,29 +20,26 @@ class Explain(Work):
     """Show which parts of IMAGE raise or lower the score of a class of MODEL.
 
     The score of a class is the sum of the evidence of all places, plus an offset.
+
+    Parameters
+    ----------
+    output
+        Write a picture of the evidence, laid over the image.
+    labels
+        Class to explain; may be repeated [default: the three best].
     """
 
-    model: str = argument("model")
-    image: str = argument("image")
-    output: str | None = flag(
-        "-o --output heat.png",
-        "Write a picture of the evidence, laid over the image.",
-        OUTPUT,
-    )
-    labels: tuple[str, ...] = flag(
-        "--label L",
-        "Class to explain; may be repeated [default: the three best].",
-        name="labels",
-        multiple=True,
-        shell_complete=options.complete_classes,
-    )
+    model: str = argument()
+    image: str = argument()
+    output: str | None = flag("-o --output heat.png", kind=OUTPUT)
+    labels: tuple[str, ...] = flag("--label L", shell_complete=options.complete_classes)
     network: str | None = options.network
     as_json: bool = as_json
 
     def run(self) -> None:
         """Explain, draw, and print."""
+        from visualwords import ImageClassifier
         from visualwords.apps.explanation.pictures import draw_explanation
-        from visualwords.apps.pipeline.classifier import ImageClassifier
         from visualwords.files import write_atomically
         from visualwords.images import encode_image, read_image
 

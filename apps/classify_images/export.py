@@ -5,46 +5,34 @@ import os
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import print_json, printable, say
-from visualwords.apps.command_line.verb import (
-    OUTPUT,
-    Work,
-    argument,
-    as_json,
-    flag,
-    parts,
-    raw,
-    seed,
-    usage_checked,
-)
+from visualwords.apps.command_line.verb import argument, flag
+
+PIXELS = r"([1-9]\d{0,4})"
 
 
-def _pixels(text: str) -> int:
-    if not 1 <= int(text) < 100_000:
-        raise ValueError(text)
-    return int(text)
-
-
-class Export(Work):
+class Export(verb.Work):
     """Write MODEL as one ONNX file, which runs without this program.
 
     It has everything from an image (uint8 RGB) to its label, in standard operators. The golden
     images of the model are predicted by the file before it is written: labels must agree.
+
+    Parameters
+    ----------
+    output
+        The ONNX file to write; of .html, also a page that uses it in a browser.
+    size
+        Width and height of all images, which makes the graph static [default: any size].
     """
 
-    model: str = argument("model")
-    output: str = flag(
-        "-o --output M.onnx|M.html",
-        "The ONNX file to write; of .html, also a page that uses it in a browser.",
-        OUTPUT,
-        required=True,
-    )
+    model: str = argument()
+    output: str = flag("-o --output M.onnx|M.html", kind=verb.OUTPUT, required=True)
     size: tuple[int, int] | None = flag(
         "--size WxH",
-        "Width and height of all images, which makes the graph static [default: any size].",
-        parts("WIDTHxHEIGHT, such as 384x256", "x", _pixels, _pixels),
+        kind=verb.parts("WIDTHxHEIGHT, such as 384x256", PIXELS + "x" + PIXELS, int, int),
     )
-    as_json: bool = as_json
+    as_json: bool = verb.as_json
 
     def run(self) -> None:
         """Write the file."""
@@ -77,17 +65,17 @@ class Features(options.Composing, options.Reading):
     Words and Gaussians are learned from the training part, if the folder has one, else from all
     images. Beside the numbers are the names of columns, paths, labels, groups and splits. Of an
     .npz file, sparse rows are the arrays data, indices, indptr and shape of a CSR matrix.
+
+    Parameters
+    ----------
+    output
+        Where to write the feature matrix.
     """
 
-    folder: str = argument("folder")
-    output: str = flag(
-        "-o --output X.npz|X.csv|X.parquet",
-        "Where to write the feature matrix.",
-        OUTPUT,
-        required=True,
-    )
-    raw: bool = raw
-    seed: int = seed
+    folder: str = argument()
+    output: str = flag("-o --output X.npz|X.csv|X.parquet", kind=verb.OUTPUT, required=True)
+    raw: bool = verb.raw
+    seed: int = verb.seed
 
     def work(self) -> None:
         """Encode the images, and write the file."""
@@ -99,7 +87,7 @@ class Features(options.Composing, options.Reading):
         recipe, overrides = self.composed()
         if recipe == "auto":
             recipe = change_recipe(find_recipe(BASE), **overrides)
-        with usage_checked():
+        with verb.usage_checked():
             feature_matrix.check_format(self.output)
         images = ImageFolder(self.folder)
         with self.progress() as progress:

@@ -14,6 +14,7 @@ from visualwords.apps.command_line.verb import (
     flag,
     usage_checked,
 )
+from visualwords.errors import FolderError
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipe import Recipe
@@ -26,16 +27,20 @@ class Recipes(Work):
     The TOML of a recipe can be changed and given to train --recipe. Accuracies are means over the
     classes of held-out test images. Times are milliseconds of CPU for one image, from its file to
     its label.
+
+    Parameters
+    ----------
+    show
+        The same as the name alone.
     """
 
     name: str | None = argument(
-        "name",
         type=str,
         required=False,
         metavar="[NAME|FILE.toml]",
         shell_complete=options.complete_recipes,
     )
-    show: str | None = flag("--show NAME|FILE.toml", "The same as the name alone.")
+    show: str | None = flag("--show NAME|FILE.toml")
     as_json: bool = as_json
 
     def run(self) -> None:
@@ -57,14 +62,8 @@ class Recipes(Work):
             return
         results = load_results()
         if self.as_json:
-            found = [
-                {
-                    "name": r.name,
-                    "summary": r.summary,
-                    "results": results["recipes"].get(r.name, {}),
-                }
-                for r in RECIPES.values()
-            ]
+            known = [{"name": one.name, "summary": one.summary} for one in RECIPES.values()]
+            found = [one | {"results": results["recipes"].get(one["name"], {})} for one in known]
             print_json({"recipes": found, "machine": results["machine"]})
         else:
             _print(list(RECIPES.values()), results["recipes"])
@@ -101,7 +100,6 @@ class Clear(Work):
     def opened(self) -> "tuple[str, FeatureCache]":
         """The folder of the cache, and the cache."""
         from visualwords.cache import open_cache
-        from visualwords.errors import FolderError
 
         path = options.cache_folder(self.cache_dir)
         if path is None:

@@ -7,35 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from visualwords.apps.command_line import verb as shared
-from visualwords.apps.command_line.terminal import (
-    detail,
-    listed,
-    print_json,
-    progress_bars,
-    say_skipped,
-)
-from visualwords.apps.command_line.verb import (
-    DONE,
-    SKIPPED,
-    Number,
-    Work,
-    at_most_one,
-    flag,
-    n_threads,
-    parts,
-    usage_checked,
-)
+from visualwords.apps.command_line import terminal, verb
+from visualwords.apps.command_line.verb import Work, at_most_one, flag, parts, usage_checked
+from visualwords.errors import FolderError, Skipped, VisualWordsError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from visualwords.apps.pipeline.classifier import ImageClassifier
+    from visualwords import ImageClassifier, Recipe
     from visualwords.apps.pipeline.dataset import Dataset
     from visualwords.apps.pipeline.decision import Decision
-    from visualwords.apps.pipeline.recipe import Recipe
     from visualwords.apps.pipeline.stages import Environment
-    from visualwords.errors import Skipped
     from visualwords.folders import ImageFolder
     from visualwords.progress import Progress
 
@@ -65,7 +47,6 @@ def complete_kernels(_: click.Context, __: click.Parameter, typed: str) -> list[
 
 def complete_classes(ctx: click.Context, _: click.Parameter, typed: str) -> list[str]:
     """The classes of the model that the command line names; none if it can't be read."""
-    from visualwords.errors import VisualWordsError
     from visualwords.model_file import read_manifest
 
     words = [ctx.params.get("model"), *ctx.args]  # click leaves arguments there before a bare flag
@@ -73,17 +54,6 @@ def complete_classes(ctx: click.Context, _: click.Parameter, typed: str) -> list
         names = read_manifest(next((word for word in words if word), ""))["classes"]
         return [name for name in names if name.startswith(typed)]
     return []
-
-
-def _nonempty(text: str) -> str:
-    if not text:
-        raise ValueError(text)
-    return text
-
-
-def _mistake(text: str) -> tuple[str, str]:
-    true, _, said = text.partition(":")
-    return _nonempty(true), _nonempty(said)
 
 
 label_from = flag(
@@ -103,9 +73,7 @@ min_confidence = flag(
 sort_into = flag(
     "--sort-into DIR", "Copy the images into DIR/label; never move or overwrite a file."
 )
-cache = flag(
-    "--cache DIR", "Feature cache [default: in the user's cache folder].", name="cache_dir"
-)
+cache = flag("--cache DIR", "Feature cache [default: in the user's cache folder].")
 max_pixels = flag("--max-pixels N", "Skip images with more pixels.", default=100_000_000)
 
 
@@ -120,6 +88,13 @@ def cache_folder(cache_dir: str | None) -> str | None:
 class Reading(Work):
     """A command that reads many images: with threads, a cache, and files that are skipped.
 
+    Parameters
+    ----------
+    cache_size
+        Size of the feature cache; beyond it, the least recently used entries are deleted.
+    no_cache
+        Do not cache features on disk.
+
     Attributes
     ----------
     resources : parameters of `ImageClassifier` that the flags ask for
@@ -128,19 +103,15 @@ class Reading(Work):
     times : of the stages
     """
 
-    jobs: int | None = shared.jobs
+    jobs: int | None = verb.jobs
     cache_dir: str | None = cache
-    cache_size: int = flag(
-        "--cache-size SIZE",
-        "Size of the feature cache; beyond it, the least recently used entries are deleted.",
-        default="10GB",
-    )
-    no_cache: bool = flag("--no-cache", "Do not cache features on disk.")
+    cache_size: int = flag("--cache-size SIZE", default="10GB")
+    no_cache: bool = flag("--no-cache")
     max_pixels: int = max_pixels
-    scheduler: Any = shared.scheduler
-    quiet: Any = shared.quiet
-    strict: bool = shared.strict
-    as_json: bool = shared.as_json
+    scheduler: Any = verb.scheduler
+    quiet: Any = verb.quiet
+    strict: bool = verb.strict
+    as_json: bool = verb.as_json
 
     def __init__(self, **given: Any):
         from visualwords.apps.pipeline.contents import Contents
@@ -148,7 +119,7 @@ class Reading(Work):
 
         super().__init__(**given)
         self.resources: dict[str, Any] = {
-            "n_jobs": n_threads(self.jobs),
+            "n_jobs": verb.n_threads(self.jobs),
             "cache_dir": None if self.no_cache else cache_folder(self.cache_dir),
             "cache_size": self.cache_size,
             "max_pixels": self.max_pixels,
@@ -167,14 +138,14 @@ class Reading(Work):
     @contextmanager
     def progress(self, *, hidden: bool = False) -> "Iterator[Progress]":
         """Show progress unless it is hidden, and take the time of every stage in the block."""
-        with progress_bars(self.quiet or hidden) as bars:
+        with terminal.progress_bars(self.quiet or hidden) as bars:
             self.times.listener = bars
             yield self.times
             self.times.stop()
 
     def environment(self, progress: "Progress") -> "Environment":
         """What stages run in where no model is trained."""
-        from visualwords.apps.pipeline.classifier import ImageClassifier
+        from visualwords import ImageClassifier
 
         return ImageClassifier(**self.resources).environment(progress)
 
@@ -187,7 +158,7 @@ class Reading(Work):
     def print_summary(self, summary: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
         if self.as_json:
-            print_json(summary | {"skipped": listed(self.skipped)})
+            terminal.print_json(summary | {"skipped": terminal.listed(self.skipped)})
 
     def skip(self, skipped: "Sequence[Skipped | tuple[str, str]]") -> None:
         """Note files that were left out, each once."""
@@ -195,52 +166,55 @@ class Reading(Work):
 
     def check_strict(self) -> None:
         """Stop if files were left out and none may be."""
-        from visualwords.errors import FolderError
-
         if self.strict and self.skipped:
-            say_skipped(self.skipped)
+            terminal.say_skipped(self.skipped)
             raise FolderError("files had to be skipped, which --strict forbids")
 
     def exit_code(self) -> int:
         """List the skipped files; the exit code."""
         for stage, seconds in self.times.seconds.items():
-            detail(f"{stage}: {seconds:.1f} s")
-        detail(
+            terminal.detail(f"{stage}: {seconds:.1f} s")
+        terminal.detail(
             f"{self.resources['n_jobs']} threads; cache: {self.resources['cache_dir'] or 'none'}"
         )
-        say_skipped(self.skipped)
-        return SKIPPED if self.skipped else DONE
+        terminal.say_skipped(self.skipped)
+        return verb.SKIPPED if self.skipped else verb.DONE
 
 
 class Deciding(Work):
-    """A command that can change how probabilities become labels; empty leaves a model's own."""
+    """A command that can change how probabilities become labels; empty leaves a model's own.
 
-    costs: tuple[tuple[tuple[str, str], float], ...] = flag(
+    Parameters
+    ----------
+    costs
+        Cost of predicting SAID for an image of TRUE, such as defect:ok=10; other mistakes cost 1.
+        May be repeated.
+    thresholds
+        Predict a class if its probability is at least P, and only then; may be repeated.
+    unknown
+        Label images unlike all training images "unknown", and at most about this share of known
+        ones, such as 0.05 [default: every image gets a class].
+    """
+
+    costs: tuple[tuple[str, str, float], ...] = flag(
         "--cost TRUE:SAID=X",
-        "Cost of predicting SAID for an image of TRUE, such as defect:ok=10; other mistakes cost "
-        "1. May be repeated.",
-        parts("TRUE:SAID=COST, such as defect:ok=10", "=", _mistake, float),
-        name="costs",
-        multiple=True,
+        kind=parts("TRUE:SAID=COST, such as defect:ok=10", "([^:]+):(.+)=(.+)", str, str, float),
     )
     thresholds: tuple[tuple[str, float], ...] = flag(
         "--threshold CLASS=P",
-        "Predict a class if its probability is at least P, and only then; may be repeated.",
-        parts("CLASS=NUMBER, such as defect=0.2", "=", _nonempty, float),
-        name="thresholds",
-        multiple=True,
+        kind=parts("CLASS=NUMBER, such as defect=0.2", "(.+)=(.+)", str, float),
     )
-    unknown: float | None = flag(
-        "--unknown RATE",
-        'Label images unlike all training images "unknown", and at most about this share of known '
-        "ones, such as 0.05 [default: every image gets a class].",
-    )
+    unknown: float | None = flag("--unknown RATE")
 
     @property
     def rule(self) -> dict[str, Any]:
         """What is asked for, by the names of `ImageClassifier`; None leaves the model's own."""
-        costs, thresholds = dict(self.costs) or None, dict(self.thresholds) or None
-        return {"costs": costs, "thresholds": thresholds, "unknown": self.unknown}
+        costs = {(true, said): cost for true, said, cost in self.costs} or None
+        return {
+            "costs": costs,
+            "thresholds": dict(self.thresholds) or None,
+            "unknown": self.unknown,
+        }
 
     def decision(self, classes: Sequence[str]) -> "Decision":
         """The decision that the flags ask for; classes that do not exist are refused."""
@@ -251,8 +225,7 @@ class Deciding(Work):
 
     def load(self, path: str, network: str | None, **settings: Any) -> "ImageClassifier":
         """The model of a file, with settings of this run and the decision of the flags."""
-        from visualwords.apps.pipeline.classifier import ImageClassifier
-        from visualwords.errors import FolderError
+        from visualwords import ImageClassifier
 
         model = ImageClassifier.load(path, network=network).set_params(**settings)
         if self.unknown is not None and model.novelty_ is None:
@@ -267,62 +240,62 @@ class Deciding(Work):
 
 
 class Composing(Work):
-    """A command that learns by one recipe, which flags name or compose."""
+    """A command that learns by one recipe, which flags name or compose.
 
-    recipe: str = flag(
-        "--recipe NAME|FILE.toml",
-        "A recipe's name or file, or auto to try several.",
-        default="auto",
-        shell_complete=complete_recipes,
-    )
-    features: tuple[str, ...] = flag(
-        "--feature 'NAME(key=value, …)'",
-        "Use an extractor in place of a recipe's; several are combined. Example: "
-        "'DenseSIFT(step=4, bin_size=[4, 8])' or onnx:net.onnx. With --recipe auto, try recipes "
-        "with it and without it.",
-        name="features",
-        multiple=True,
-    )
-    codebook: str | None = flag("--codebook NAME", "Learn words by kmeans, kmeans-root or hik.")
-    words: int | None = flag("--words N", "Count patches as N words.")
-    fisher: str | None = flag(
-        "--fisher [N]",
-        "Turn patches into Fisher vectors of N Gaussians [64].",
-        is_flag=False,
-        flag_value="true",
-    )
-    second_order: str | None = flag(
-        "--second-order [N]",
-        "Turn patches into second moments of N principal components [64].",
-        is_flag=False,
-        flag_value="true",
-    )
-    sets: bool = flag("--sets", "Match patches as sets (pyramid match).")
-    pyramid: str | None = flag(
-        "--pyramid 1|8|21|31|RxC", "Windows that words are counted in, or a grid."
-    )
-    kernel: str | None = flag(
-        "--kernel NAME", "Kernel: hik, chi2, gcs, ngmm, linear, …", shell_complete=complete_kernels
-    )
-    solver: str | None = flag(
-        "--solver NAME",
-        "Classifier: icd, pmsvm, kernel or linear; of icd also dual, gram or primal. "
-        "[default: the fastest that computes the kernel]",
-    )
-    C: float | None = flag("--C X", "Cost of a training error.", Number(0, min_open=True), name="C")
-    max_side: int | None = flag("--max-side N", "Shrink images to this side.")
-    min_side: int | None = flag("--min-side N", "Enlarge images to this side.")
+    Parameters
+    ----------
+    recipe
+        A recipe's name or file, or auto to try several.
+    features
+        Use an extractor in place of a recipe's; several are combined. Example: 'DenseSIFT(step=4,
+        bin_size=[4, 8])' or onnx:net.onnx. With --recipe auto, try recipes with it and without it.
+    codebook
+        Learn words by kmeans, kmeans-root or hik.
+    words
+        Count patches as N words.
+    fisher
+        Turn patches into Fisher vectors of N Gaussians [64].
+    second_order
+        Turn patches into second moments of N principal components [64].
+    sets
+        Match patches as sets (pyramid match).
+    pyramid
+        Windows that words are counted in, or a grid.
+    kernel
+        Kernel: hik, chi2, gcs, ngmm, linear, …
+    solver
+        Classifier: icd, pmsvm, kernel or linear; of icd also dual, gram or primal. [default: the
+        fastest that computes the kernel]
+    C
+        Cost of a training error.
+    max_side
+        Shrink images to this side.
+    min_side
+        Enlarge images to this side.
+    views
+        Train on views of each image, too: mirrored, rotated by quarter turns, or both.
+    settings
+        Change any other setting of the recipe, such as words.norm=none or loss=hinge.
+    """
+
+    recipe: str = flag("--recipe NAME|FILE.toml", default="auto", shell_complete=complete_recipes)
+    features: tuple[str, ...] = flag("--feature 'NAME(key=value, …)'")
+    codebook: str | None = flag("--codebook NAME")
+    words: int | None = flag("--words N")
+    fisher: str | None = flag("--fisher [N]", is_flag=False, flag_value="true")
+    second_order: str | None = flag("--second-order [N]", is_flag=False, flag_value="true")
+    sets: bool = flag("--sets")
+    pyramid: str | None = flag("--pyramid 1|8|21|31|RxC")
+    kernel: str | None = flag("--kernel NAME", shell_complete=complete_kernels)
+    solver: str | None = flag("--solver NAME")
+    C: float | None = flag("--C X", kind=verb.Number(0, min_open=True))
+    max_side: int | None = flag("--max-side N")
+    min_side: int | None = flag("--min-side N")
     views: str | None = flag(
         "--views [mirror|rotations|all|none]",
-        "Train on views of each image, too: mirrored, rotated by quarter turns, or both.",
-        click.Choice(["mirror", "rotations", "all", "none"]),
+        kind=click.Choice(["mirror", "rotations", "all", "none"]),
     )
-    settings: tuple[str, ...] = flag(
-        "--set KEY=VALUE",
-        "Change any other setting of the recipe, such as words.norm=none or loss=hinge.",
-        name="settings",
-        multiple=True,
-    )
+    settings: tuple[str, ...] = flag("--set KEY=VALUE")
 
     def composed(self) -> "tuple[str | Recipe, dict[str, Any]]":
         """The recipe that the flags describe; or "auto", and what they change in all it tries.

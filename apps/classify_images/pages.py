@@ -10,45 +10,38 @@ from typing import Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import note
-from visualwords.apps.command_line.verb import (
-    FILE,
-    FOLDER,
-    MOST_JOBS,
-    Work,
-    argument,
-    flag,
-    jobs,
-    n_threads,
-    quiet,
-)
+from visualwords.apps.command_line.verb import argument, flag
+from visualwords.errors import FolderError
 
 MOST_REPORT = 1 << 28  # bytes
 STUDIO = "studio"  # folder of a studio without a name
 
 
-class Serving(Work):
-    """A command that opens a page on the network."""
+class Serving(verb.Work):
+    """A command that opens a page on the network.
 
-    host: str = flag("--host ADDRESS", "Address to listen on.", default="127.0.0.1")
-    port: int = flag(
-        "--port N",
-        "Port to listen on; 0 chooses a free one.",
-        click.IntRange(0, 65535),
-        default=8000,
-    )
-    names: tuple[str, ...] = flag(
-        "--allow-host NAME",
-        "Accept requests for this host name too; may be repeated.",
-        name="names",
-        multiple=True,
-    )
-    api_key_file: str | None = flag(
-        "--api-key-file FILE",
-        "Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.",
-    )
-    open_browser: bool = flag("--open", "Open the page in a browser.", name="open_browser")
-    quiet: Any = quiet
+    Parameters
+    ----------
+    host
+        Address to listen on.
+    port
+        Port to listen on; 0 chooses a free one.
+    names
+        Accept requests for this host name too; may be repeated.
+    api_key_file
+        Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.
+    open_browser
+        Open the page in a browser.
+    """
+
+    host: str = flag("--host ADDRESS", default="127.0.0.1")
+    port: int = flag("--port N", kind=click.IntRange(0, 65535), default=8000)
+    names: tuple[str, ...] = flag("--allow-host NAME")
+    api_key_file: str | None = flag("--api-key-file FILE")
+    open_browser: bool = flag("--open")
+    quiet: Any = verb.quiet
 
     def serve(self, make: Callable[..., Any], limits: Any, hint: str, secret: bool) -> None:
         """Serve what a function makes of the rules for requests, until interrupted.
@@ -78,18 +71,21 @@ class Serve(Serving):
     A model is a model file, or "pedestrian" for the bundled detector. The page shows the first
     one; requests choose others by ?model=NAME, the file's name without .vw. Images do not leave
     this machine. Stop the server with Ctrl-C.
+
+    Parameters
+    ----------
+    report
+        Report to link on the page [default: the .html file beside MODEL].
+    reload
+        Load a model again when its file is replaced.
+    jobs
+        Images to work on at the same time [default: one for each core, at least 2].
     """
 
-    models: tuple[str, ...] = argument("models", nargs=-1, required=True)
-    report: str | None = flag(
-        "--report HTML", "Report to link on the page [default: the .html file beside MODEL].", FILE
-    )
-    reload: bool = flag("--reload", "Load a model again when its file is replaced.")
-    jobs: int | None = flag(
-        "--jobs N",
-        "Images to work on at the same time [default: one for each core, at least 2].",
-        click.IntRange(1, MOST_JOBS),
-    )
+    models: tuple[str, ...] = argument(required=True)
+    report: str | None = flag("--report HTML", kind=verb.FILE)
+    reload: bool = flag("--reload")
+    jobs: int | None = flag("--jobs N", kind=click.IntRange(1, verb.MOST_JOBS))
     network: str | None = options.network
 
     def run(self) -> None:
@@ -98,7 +94,7 @@ class Serve(Serving):
         from visualwords.apps.page.served_models import served_models
         from visualwords.apps.page.server import create_app
 
-        limits = Limits(n_workers=self.jobs or max(2, n_threads(None)))
+        limits = Limits(n_workers=self.jobs or max(2, verb.n_threads(None)))
         page = self.report_page()
         served = served_models(self.models, limits.max_pixels, self.network)
         make = partial(create_app, served, report=page, reload=self.reload)
@@ -106,7 +102,6 @@ class Serve(Serving):
 
     def report_page(self) -> bytes | None:
         """The given report, or the one beside the model if there is one."""
-        from visualwords.errors import FolderError
         from visualwords.files import open_regular
 
         model = self.models[0]
@@ -129,8 +124,8 @@ class Studio(Serving):
     page, if they have the key that its address ends with. Stop the server with Ctrl-C.
     """
 
-    folder: str = argument("folder", type=FOLDER, required=False, metavar="[DIR]", default=STUDIO)
-    jobs: int | None = jobs
+    folder: str = argument(type=verb.FOLDER, required=False, metavar="[DIR]", default=STUDIO)
+    jobs: int | None = verb.jobs
     cache_dir: str | None = options.cache
 
     def run(self) -> None:
@@ -147,7 +142,7 @@ class Studio(Serving):
                 workspace,
                 ServedModels({}),
                 max_pixels=limits.max_pixels,
-                n_jobs=n_threads(self.jobs),
+                n_jobs=verb.n_threads(self.jobs),
                 cache_dir=options.cache_folder(self.cache_dir),
             )
             with closing(learning):

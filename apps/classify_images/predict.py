@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import verb as shared
-from visualwords.apps.command_line.terminal import (
-    json_text,
-    listed,
-    note,
-    print_table,
-    printable,
-    results_in,
-    show,
-)
-from visualwords.apps.command_line.verb import argument, flag, form_of
+from visualwords.apps.command_line import terminal, verb
+from visualwords.apps.command_line.csv_cells import csv_cells, is_raw, short_number
+from visualwords.apps.command_line.verb import argument, flag
+from visualwords.errors import FolderError
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.classifier import ImageClassifier
@@ -50,32 +43,30 @@ class Predict(options.Deciding, options.Reading):
     given here or to train, decide otherwise. Probabilities are calibrated on training images. A
     score is the signed distance from the boundary between a class and all others. Novelty is the
     share of known images that are less strange than the image.
+
+    Parameters
+    ----------
+    output
+        Write the results to FILE; .csv and .json name the format [default: print them].
+    top
+        Number of classes to print for each image, best first [default: 1; of JSON all].
     """
 
-    model: str = argument("model")
-    images: tuple[str, ...] = argument("images", nargs=-1, required=True)
-    output: str | None = flag(
-        "-o --output FILE",
-        "Write the results to FILE; .csv and .json name the format [default: print them].",
-        shared.OUTPUT,
-    )
-    top: int | None = flag(
-        "--top N",
-        "Number of classes to print for each image, best first [default: 1; of JSON all].",
-    )
+    model: str = argument()
+    images: tuple[str, ...] = argument(required=True)
+    output: str | None = flag("-o --output FILE", kind=verb.OUTPUT)
+    top: int | None = flag("--top N")
     sort_into: str | None = options.sort_into
-    as_csv: bool = shared.as_csv
-    raw: bool = shared.raw
+    as_csv: bool = verb.as_csv
+    raw: bool = verb.raw
     min_confidence: float = options.min_confidence
     network: str | None = options.network
     allow_url: bool  # one of the next options
-    stream: Any = shared.streams
+    stream: Any = verb.streams
 
     def work(self) -> None:
         """Predict, print, and sort if that was asked for."""
-        from visualwords.errors import FolderError
-
-        self.form = form_of(self.output, "table", json=self.as_json, csv=self.as_csv)
+        self.form = verb.form_of(self.output, "table", json=self.as_json, csv=self.as_csv)
         live = self.live_sources()
         classifier = self.load(self.model, self.network, **self.resources)
         if self.min_confidence and classifier.calibration_ is None:
@@ -90,7 +81,7 @@ class Predict(options.Deciding, options.Reading):
             self.check_strict()
             return
         paths, labelled = self.paths(), dict[str, str | None]()
-        with results_in(self.output, held=self.strict):
+        with terminal.results_in(self.output, held=self.strict):
             self.print_answers(self.answers(classifier, paths, labelled))
         if self.sort_into is not None and labelled:
             self.sort(labelled, self.sort_into, classifier)
@@ -102,7 +93,7 @@ class Predict(options.Deciding, options.Reading):
         """The videos, cameras and addresses; none where all sources are images or folders."""
         from visualwords.frames import kind_of_source
 
-        shared.check_addresses(self.images, self.allow_url)
+        verb.check_addresses(self.images, self.allow_url)
         live = [name for name in self.images if kind_of_source(name) not in ("image", "folder")]
         if live and len(live) < len(self.images):
             raise click.UsageError(
@@ -116,16 +107,10 @@ class Predict(options.Deciding, options.Reading):
         """The image files, without copies that an earlier run sorted into the folder."""
         from visualwords.folders import list_files
 
-        names: list[str] = []
-        for name in self.images:
-            if name == "-":
-                given = sys.stdin.buffer.read()
-                lines = given.split(b"\0") if b"\0" in given else given.splitlines()
-                names += [os.fsdecode(line) for line in lines if line]
-            else:
-                names.append(name)
-        paths: list[str] = []
-        for name in names:
+        given = sys.stdin.buffer.read() if "-" in self.images else b""
+        lines = given.split(b"\0") if b"\0" in given else given.splitlines()
+        on_stdin, paths = [os.fsdecode(line) for line in lines if line], list[str]()
+        for name in chain.from_iterable(on_stdin if one == "-" else [one] for one in self.images):
             files, skipped = list_files(name) if os.path.isdir(name) else ([name], [])
             paths += files
             self.skip(skipped)
@@ -167,7 +152,7 @@ class Predict(options.Deciding, options.Reading):
                     sys.stdout.write(("\n" if end == "]" else ",\n") + _indented(one.to_json(), 2))
                     end = "\n ]"
                 sys.stdout.flush()
-            skipped = _indented(listed(self.skipped), 1).lstrip()
+            skipped = _indented(terminal.listed(self.skipped), 1).lstrip()
             sys.stdout.write(f'{end},\n "skipped": {skipped}\n}}\n')
         elif self.form == "csv":
             self.write_csv([HEADER])
@@ -178,8 +163,6 @@ class Predict(options.Deciding, options.Reading):
 
     def write_csv(self, rows: Iterable[Iterable[Any]]) -> None:
         """Write rows of CSV at once."""
-        from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
-
         csv.writer(sys.stdout).writerows(csv_cells(row, is_raw(self.raw)) for row in rows)
         sys.stdout.flush()
 
@@ -193,7 +176,7 @@ class Predict(options.Deciding, options.Reading):
             for path, label in labelled.items():
                 sorter.copy(path, rejected if label is None else label)
                 progress.advance()
-        note(f"{folder}: {len(labelled)} images in {len(set(labelled.values()))} folders")
+        terminal.note(f"{folder}: {len(labelled)} images in {len(set(labelled.values()))} folders")
 
     def follow(self, model: "ImageClassifier", sources: list[str]) -> Iterator[tuple[str, str]]:
         """Predict the frames of sources; yield those that end by a fault."""
@@ -213,14 +196,14 @@ class Predict(options.Deciding, options.Reading):
                     fault = skipped[0].reason
                     break
             if dropped := getattr(frames, "n_dropped", 0):
-                note(f"{source}: {dropped} of {frames.n_read} frames dropped, to stay up to date")
+                terminal.note(
+                    f"{source}: {dropped} of {frames.n_read} frames dropped, to stay up to date"
+                )
             if fault := fault or frames.fault():
                 yield source, fault
 
     def print_frame(self, source: str, frame: "Frame", answer: "Answer") -> None:
         """Print the prediction of a frame."""
-        from visualwords.apps.command_line.csv_cells import short_number
-
         height, width = frame.image.shape[:2]
         place = {"frame": frame.number, "time": round(frame.seconds, 3)}
         place |= {"width": width, "height": height}
@@ -228,20 +211,18 @@ class Predict(options.Deciding, options.Reading):
             chances = map(short_number, (answer.probability, answer.novelty))
             self.write_csv([[source, *place.values(), answer.label, *chances]])
         elif self.form == "json":
-            print(json_text(answer.to_json() | {"path": source} | place), flush=True)
+            print(terminal.json_text(answer.to_json() | {"path": source} | place), flush=True)
         else:
             sure = "" if answer.probability is None else f"  {answer.probability:.1%}"
-            print(printable(f"{source}  {frame.number}  {answer.label}{sure}"), flush=True)
+            print(terminal.printable(f"{source}  {frame.number}  {answer.label}{sure}"), flush=True)
 
 
 def _indented(value: Any, depth: int) -> str:
-    return textwrap.indent(json_text(value, 1), " " * depth)
+    return textwrap.indent(terminal.json_text(value, 1), " " * depth)
 
 
 def _rows(answer: "Answer") -> Iterator[list[str | int]]:
     """The cells of each class of an answer."""
-    from visualwords.apps.command_line.csv_cells import short_number
-
     for rank, (name, score) in enumerate(answer.scores.items(), start=1):
         probability = None if answer.probabilities is None else answer.probabilities[name]
         numbers = map(short_number, (probability, score, answer.novelty))
@@ -261,6 +242,6 @@ def _print_tables(answers: "Iterable[list[Answer]]") -> None:
                 if rank == 0 and one.label != name:
                     name = f"{one.label} ({name}?)"
                 rows.append(["" if rank else one.path, name, chance, f"{score:+.2f}", strange])
-        print_table(["image", "label", *NUMBERS], rows, right=NUMBERS)
+        terminal.print_table(["image", "label", *NUMBERS], rows, right=NUMBERS)
     if has_novelty:
-        show(NOVELTY, "dim")
+        terminal.show(NOVELTY, "dim")

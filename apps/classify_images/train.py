@@ -7,13 +7,13 @@ import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.evaluate import run_test, show_trial
-from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import equivalent_command, note, say, say_skipped
 from visualwords.apps.command_line.verb import argument, at_most_one, flag, usage_checked
+from visualwords.errors import FolderError, VisualWordsError
 
 if TYPE_CHECKING:
-    from visualwords.apps.pipeline.classifier import ImageClassifier
-    from visualwords.apps.pipeline.recipe import Recipe
+    from visualwords import ImageClassifier, Recipe
     from visualwords.folders import ImageFolder
 
 MOST_THUMBNAILS = 5000
@@ -28,86 +28,81 @@ class Train(options.Deciding, options.Composing, options.Reading):
     FOLDER has one sub-folder for each class, or train, val and test folders of such, or is a CSV
     or JSONL table with the columns path and label (and split, group). Features are cached: a
     second run, or one after an interruption, reuses them.
+
+    Parameters
+    ----------
+    output
+        Model file to write.
+    budget
+        Search budget of auto, in time of two reference cores: 90s, 10m, 1h. The choice does not
+        depend on the clock.
+    test_size
+        Hold out this share of every class for testing, such as 0.2.
+    name
+        Name of the model, kept in its file.
+    note
+        Remark on the model, kept in its file.
+    test
+        Test on these labelled images.
+    folds
+        Test by cross-validation in N folds; the saved model is trained on all images.
+    representation
+        Let auto choose among recipes of this kind only: histogram, words, fisher, second-order or
+        pyramid-match; evidence is exact for histograms and words [default: all but pyramid-match].
+    metric
+        What auto optimises: mean-per-class (all classes alike), accuracy (all images alike), or
+        cost (the mean of --cost).
+    class_weight
+        Let all classes count alike, in the classifier and in the probabilities [default: between
+        images and classes, in the probabilities].
+    alarm
+        Also decide whether an image shows any of these classes, by one threshold for the sum of
+        their probabilities; labels do not change.
+    escapes
+        Choose the alarm's threshold so that this share of its images raise no alarm [default: the
+        lowest mean cost on folds].
+    false_alarms
+        Choose the alarm's threshold so that this share of the other images raise it.
+    exportable
+        Refuse recipes that `export` can't write as an ONNX file.
+    deadline
+        Time by the clock that auto may take; what it had no time for is listed.
+    memory
+        Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of histograms,
+        words or Fisher vectors).
+    thumbnails
+        Store thumbnails of at most 5,000 training images in the model, 2 kB each, so that its page
+        can show similar images [default: yes].
+    embed_network
+        Store the ONNX files of the recipe in the model [default: names and SHA-256 only].
     """
 
-    folder: str = argument("folder")
-    output: str = flag("-o --output M.vw", "Model file to write.", shared.OUTPUT, required=True)
-    budget: float = flag(
-        "--budget TIME",
-        "Search budget of auto, in time of two reference cores: 90s, 10m, 1h. The choice does not "
-        "depend on the clock.",
-        default="60s",
-    )
-    test_size: float | None = flag(
-        "--test-size SHARE", "Hold out this share of every class for testing, such as 0.2."
-    )
-    report: str | None = shared.report
-    name: str | None = flag("--name TEXT", "Name of the model, kept in its file.")
-    note: str | None = flag("--note TEXT", "Remark on the model, kept in its file.")
+    folder: str = argument()
+    output: str = flag("-o --output M.vw", kind=verb.OUTPUT, required=True)
+    budget: float = flag("--budget TIME", default="60s")
+    test_size: float | None = flag("--test-size SHARE")
+    report: str | None = verb.report
+    name: str | None = flag("--name TEXT")
+    note: str | None = flag("--note TEXT")
     label_from: str | None = options.label_from
-    test: str | None = flag("--test DIR", "Test on these labelled images.", shared.PATH)
-    folds: int | None = flag(
-        "--folds N",
-        "Test by cross-validation in N folds; the saved model is trained on all images.",
-        shared.FOLDS,
-    )
-    representation: str | None = flag(
-        "--representation KIND",
-        "Let auto choose among recipes of this kind only: histogram, words, fisher, second-order "
-        "or pyramid-match; evidence is exact for histograms and words [default: all but "
-        "pyramid-match].",
-        KINDS,
-    )
+    test: str | None = flag("--test DIR", kind=verb.PATH)
+    folds: int | None = flag("--folds N", kind=verb.FOLDS)
+    representation: str | None = flag("--representation KIND", kind=KINDS)
     metric: str = flag(
         "--metric NAME",
-        "What auto optimises: mean-per-class (all classes alike), accuracy (all images alike), or "
-        "cost (the mean of --cost).",
-        click.Choice(["mean-per-class", "accuracy", "cost"]),
+        kind=click.Choice(["mean-per-class", "accuracy", "cost"]),
         default="mean-per-class",
     )
-    class_weight: str | None = flag(
-        "--class-weight balanced",
-        "Let all classes count alike, in the classifier and in the probabilities [default: "
-        "between images and classes, in the probabilities].",
-        click.Choice(["balanced"]),
-    )
-    alarm: str | None = flag(
-        "--alarm CLASS[,CLASS…]",
-        "Also decide whether an image shows any of these classes, by one threshold for the sum of "
-        "their probabilities; labels do not change.",
-    )
-    escapes: float | None = flag(
-        "--escapes RATE",
-        "Choose the alarm's threshold so that this share of its images raise no alarm [default: "
-        "the lowest mean cost on folds].",
-    )
-    false_alarms: float | None = flag(
-        "--false-alarms RATE",
-        "Choose the alarm's threshold so that this share of the other images raise it.",
-    )
-    exportable: bool = flag(
-        "--exportable", "Refuse recipes that `export` can't write as an ONNX file."
-    )
-    deadline: float | None = flag(
-        "--deadline TIME",
-        "Time by the clock that auto may take; what it had no time for is listed.",
-    )
-    memory: int | None = flag(
-        "--memory SIZE",
-        "Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of "
-        "histograms, words or Fisher vectors).",
-    )
-    thumbnails: bool = flag(
-        "--thumbnails/--no-thumbnails",
-        "Store thumbnails of at most 5,000 training images in the model, 2 kB each, so that its "
-        "page can show similar images [default: yes].",
-        default=True,
-    )
-    embed_network: bool = flag(
-        "--embed-network",
-        "Store the ONNX files of the recipe in the model [default: names and SHA-256 only].",
-    )
-    seed: int = shared.seed
+    class_weight: str | None = flag("--class-weight balanced", kind=click.Choice(["balanced"]))
+    alarm: str | None = flag("--alarm CLASS[,CLASS…]")
+    escapes: float | None = flag("--escapes RATE")
+    false_alarms: float | None = flag("--false-alarms RATE")
+    exportable: bool = flag("--exportable")
+    deadline: float | None = flag("--deadline TIME")
+    memory: int | None = flag("--memory SIZE")
+    thumbnails: bool = flag("--thumbnails/--no-thumbnails", default=True)
+    embed_network: bool = flag("--embed-network")
+    seed: int = verb.seed
 
     def work(self) -> None:
         """Train, test where that was asked for, and save."""
@@ -158,10 +153,9 @@ class Train(options.Deciding, options.Composing, options.Reading):
 
     def model(self) -> "tuple[ImageFolder, ImageClassifier]":
         """The images and the model to train, where all flags go together."""
-        from visualwords.apps.pipeline.classifier import ImageClassifier
+        from visualwords import ImageClassifier
         from visualwords.apps.pipeline.decision import Alarm
         from visualwords.apps.pipeline.networks import read_networks
-        from visualwords.errors import FolderError
         from visualwords.folders import ImageFolder
 
         recipe, overrides = self.composed()
@@ -170,10 +164,8 @@ class Train(options.Deciding, options.Composing, options.Reading):
                 read_networks(overrides.get("channels", getattr(recipe, "channels", ())))
         if self.metric == "cost" and not self.costs:
             raise click.UsageError("--metric cost needs --cost TRUE:SAID=X, such as defect:ok=10")
-        if self.representation is not None and recipe != "auto":
-            raise click.UsageError(
-                "--representation is for auto; leave out the recipe and its flags"
-            )
+        if self.representation and recipe != "auto":
+            raise click.UsageError("--representation is for auto; leave out the recipe's flags")
         if self.exportable:
             self.check_exportable(recipe, overrides)
         alarm = None if self.alarm is None else [name.strip() for name in self.alarm.split(",")]
@@ -269,7 +261,6 @@ class Train(options.Deciding, options.Composing, options.Reading):
 def fit(run: options.Reading, model: "ImageClassifier", images: "ImageFolder") -> None:
     """Fit a model, showing progress, and say what "auto" chose."""
     from visualwords.apps.pipeline.near_duplicates import describe_duplicates
-    from visualwords.errors import VisualWordsError
 
     with run.progress() as progress:
         try:

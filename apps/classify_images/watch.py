@@ -5,12 +5,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import note, say
 from visualwords.apps.command_line.verb import DONE, SKIPPED, argument, flag, form_of, n_threads
 
 if TYPE_CHECKING:
-    from visualwords.apps.pipeline.classifier import ImageClassifier
+    from visualwords import ImageClassifier
 
 
 class Watch(options.Deciding):
@@ -20,33 +20,35 @@ class Watch(options.Deciding):
     time, the label, its probability and the novelty. Files that are there already come first.
     After a restart the command goes on where it was stopped, even by a power failure: a journal
     keeps which files are done. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    output
+        Append the results to FILE; .csv names the format, else JSON lines [default: print].
+    journal
+        File that records which images were processed [default: beside the results, else in the
+        user's folder for states].
+    reload
+        Load the model again when its file is replaced.
+    once
+        Predict the files that are there, then stop.
+    settle
+        A file that did not change for this long is complete.
     """
 
-    model: str = argument("model")
-    folder: str = argument("folder")
-    output: str | None = flag(
-        "-o --output FILE",
-        "Append the results to FILE; .csv names the format, else JSON lines [default: print].",
-        shared.OUTPUT,
-    )
+    model: str = argument()
+    folder: str = argument()
+    output: str | None = flag("-o --output FILE", kind=verb.OUTPUT)
     sort_into: str | None = options.sort_into
-    journal: str | None = flag(
-        "--journal FILE",
-        "File that records which images were processed [default: beside the results, else in the "
-        "user's folder for states].",
-    )
-    reload: bool = flag("--reload", "Load the model again when its file is replaced.")
-    once: bool = flag("--once", "Predict the files that are there, then stop.")
-    settle: float = flag(
-        "--settle TIME",
-        "A file that did not change for this long is complete.",
-        default="0.3s",
-    )
-    as_json: bool = shared.as_json
-    as_csv: bool = shared.as_csv
-    quiet: Any = shared.quiet
+    journal: str | None = flag("--journal FILE")
+    reload: bool = flag("--reload")
+    once: bool = flag("--once")
+    settle: float = flag("--settle TIME", default="0.3s")
+    as_json: bool = verb.as_json
+    as_csv: bool = verb.as_csv
+    quiet: Any = verb.quiet
     min_confidence: float = options.min_confidence
-    jobs: int | None = shared.jobs
+    jobs: int | None = verb.jobs
     max_pixels: int = options.max_pixels
     network: str | None = options.network
 

@@ -19,7 +19,7 @@ class Info(Work):
     MODEL is a model file, or "pedestrian" for the bundled detector.
     """
 
-    model: str = argument("model")
+    model: str = argument()
     as_json: bool = as_json
 
     def run(self) -> None:

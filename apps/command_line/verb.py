@@ -8,8 +8,8 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, get_origin
 
 import click
 from rich_click import RichCommand, RichContext, RichGroup, RichHelpFormatter
@@ -40,6 +40,7 @@ GROUPS = {
     "max_pixels scheduler",
     "Videos and cameras": "every most max_fps timeout reconnects allow_url",
 }
+PARAMETER = re.compile(r"^(\w+)\n((?: {4}.*\n?)+)", re.M)  # of a docstring
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
 
 
@@ -71,12 +72,10 @@ class OutputFile(click.Path):
         return path
 
 
-def amount(
-    what: str, example: str, units: Mapping[str, float], kind: type = float
-) -> Callable[[str], float]:
+def amount(what: str, example: str, units: Mapping[str, int], kind: type) -> Callable[[str], Any]:
     """What reads a number with a unit, such as ``90s``; the unit "" is that of a bare number."""
 
-    def read(value: str) -> float:
+    def read(value: str) -> Any:
         match = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?([a-zA-Z]*)", value, re.ASCII)
         number = float(match[1]) * units.get(match[2].lower(), math.nan) if match else math.nan
         if not math.isfinite(number):
@@ -86,8 +85,8 @@ def amount(
     return read
 
 
-class Parts(tuple[Any, Any]):
-    """The two parts of a value such as ``defect=0.2``; its text is what was typed."""
+class Parts(tuple[Any, ...]):
+    """The parts of a value such as ``defect=0.2``; its text is what was typed."""
 
     text: str
 
@@ -95,19 +94,16 @@ class Parts(tuple[Any, Any]):
         return self.text
 
 
-def parts(
-    form: str, mark: str, first: Callable[[str], Any], second: Callable[[str], Any]
-) -> Callable[[str], Parts]:
-    """What reads both sides of a mark; the functions of each raise ValueError."""
+def parts(form: str, pattern: str, *kinds: type) -> Callable[[str], Parts]:
+    """What reads the groups of a pattern, each as a value of its kind."""
 
     def read(value: str) -> Parts:
-        left, _, right = value.rpartition(mark)
-        try:
-            made = Parts((first(left), second(right)))
-        except ValueError:
-            raise click.BadParameter(f"{value!r} must be written {form}") from None
-        made.text = value
-        return made
+        if match := re.fullmatch(pattern, value, re.DOTALL):
+            with suppress(ValueError):
+                made = Parts(kind(text) for kind, text in zip(kinds, match.groups()))
+                made.text = value
+                return made
+        raise click.BadParameter(f"{value!r} must be written {form}")
 
     return read
 
@@ -116,7 +112,7 @@ PATH, FILE, FOLDER = click.Path(), click.Path(dir_okay=False), click.Path(file_o
 OUTPUT = OutputFile(dir_okay=False)
 COUNT, FOLDS = click.IntRange(min=1), click.IntRange(min=2)
 SHARE = Number(0, 1, min_open=True, max_open=True)
-DURATION = amount("duration", "90s, 10m or 1h", {"": 1, "s": 1, "m": 60, "h": 3600})
+DURATION = amount("duration", "90s, 10m or 1h", {"": 1, "s": 1, "m": 60, "h": 3600}, float)
 BYTES = {f"{prefix}b": 1000**i for i, prefix in enumerate(("", "k", "m", "g"))}
 BYTES |= {f"{prefix}ib": 1024**i for i, prefix in enumerate(("", "k", "m", "g"))}
 SIZE = amount("memory size", "500MB or 2GB", {"": 1} | BYTES, int)
@@ -124,8 +120,30 @@ KINDS = dict(N=COUNT, P=Number(0, 1), SHARE=SHARE, RATE=SHARE, TIME=DURATION, SI
 KINDS |= dict(PATH=PATH, FILE=FILE, DIR=FOLDER, HTML=OUTPUT, SVG=OUTPUT)  # by the placeholder
 
 
-def flag(words: str, help: str, kind: Any = None, **more: Any) -> Any:
-    """Declare an option, for a function or as a field of a `Work`.
+class Field:
+    """An option or an argument, for a function or as a field of a `Work`.
+
+    As a field it has the field's name, and one of a tuple takes several values.
+    """
+
+    def __init__(self, declare: Callable[..., Any], names: list[str], settings: dict[str, Any]):
+        self.declare, self.names, self.settings = declare, names, settings
+
+    def __call__(self, verb: Callable[..., Any]) -> Any:
+        return self.declare(*self.names, **self.settings)(verb)
+
+    def of(self, name: str, annotation: Any, help: str) -> "Field":
+        """The same as a field, with the help of the record that it is of."""
+        more: dict[str, Any] = {}
+        if self.declare is click.option:
+            more = {"panel": GROUP_OF.get(name, BASICS), "help": self.settings["help"] or help}
+        if get_origin(annotation) is tuple:
+            more |= {"multiple": True} if self.declare is click.option else {"nargs": -1}
+        return Field(self.declare, [*self.names[:-1], name], self.settings | more)
+
+
+def flag(words: str, help: str = "", kind: Any = None, name: str = "", **more: Any) -> Any:
+    """Declare an option.
 
     Parameters
     ----------
@@ -133,23 +151,25 @@ def flag(words: str, help: str, kind: Any = None, **more: Any) -> Any:
         Its names and the placeholder of its value: ``"-o --output FILE"``. Without a placeholder
         it is a switch.
     help : str
-        What it does; a default is shown after it.
+        What it does; a default is shown after it. Of a field, the docstring of the `Work` says it.
     kind : type or function of a text, optional
         Of the value; by default that of its placeholder in `KINDS`, else text.
-    more : as in `click.option`; ``name`` is that of the parameter, by default the longest name.
+    name : str
+        Of the parameter, by default the longest name.
+    more : as in `click.option`
     """
     names = [word for word in words.split() if word.startswith("-")]
     value = " ".join(word for word in words.split() if not word.startswith("-"))
-    name = more.pop("name", max(names, key=len).split("/")[0].strip("-").replace("-", "_"))
+    name = name or max(names, key=len).split("/")[0].strip("-").replace("-", "_")
     settings = {"metavar": value, "type": kind or KINDS.get(value)} if value else {"is_flag": True}
     settings["show_default"] = bool(value) and more.get("default") is not None
-    settings |= {"cls": RichOption, "panel": GROUP_OF.get(name, BASICS), "help": help}
-    return click.option(*names, name, **settings | more)
+    settings |= {"cls": RichOption, "help": help, "panel": GROUP_OF.get(name, BASICS)}
+    return Field(click.option, [*names, name], settings | more)
 
 
-def argument(name: str, **more: Any) -> Any:
-    """Declare an argument: a path, unless ``type`` is another."""
-    return click.argument(name, **{"type": PATH} | more)
+def argument(**more: Any) -> Any:
+    """Declare an argument, a path unless ``type`` is another, as a field."""
+    return Field(click.argument, [""], {"type": PATH} | more)
 
 
 jobs = flag(
@@ -167,7 +187,8 @@ raw = flag(
 )
 strict = flag("--strict", "Fail if any file has to be skipped.")
 report = flag("--report HTML", "Write an HTML report.")
-STREAMS = (  # parameters of `visualwords.frames.frames_of`, and what they need
+FOLLOWING = ("every", "most", "max_fps", "timeout", "reconnects")  # parameters of `frames_of`
+STREAMS = (  # the same as options, and what they need
     flag("--every N", "Take every N-th frame of a video, camera or stream.", default=1),
     flag("--frames N", "Stop a video, camera or stream after N frames.", name="most"),
     flag(
@@ -212,8 +233,7 @@ def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(verb)
     def following(**given: Any) -> Any:
-        names = ("every", "most", "max_fps", "timeout", "reconnects")
-        return verb(stream={name: given.pop(name) for name in names}, **given)
+        return verb(stream={name: given.pop(name) for name in FOLLOWING}, **given)
 
     return functools.reduce(lambda made, declare: declare(made), reversed(STREAMS), following)
 
@@ -337,9 +357,9 @@ class Verb(RichCommand):
 class Work:
     """A command as a record of what was asked for; its docstring is the help.
 
-    A field whose value declares an option or an argument becomes a parameter of that name; bases
-    that several commands share come after a command's own fields. A plain value in the place of a
-    declaration fixes it.
+    A field whose value declares an option or an argument becomes a parameter of that name, and the
+    section Parameters of the docstring says what it does; bases that several commands share come
+    after a command's own fields. A plain value in the place of a declaration fixes it.
     """
 
     def __init__(self, **given: Any):
@@ -356,11 +376,19 @@ class Work:
         def work(**given: Any) -> int | None:
             return cls(**given).run()
 
-        names = dict.fromkeys(n for base in cls.__mro__ for n in inspect.get_annotations(base))
         made: Any = work
-        for declare in filter(callable, (getattr(cls, name, None) for name in reversed(names))):
-            made = declare(made)
-        return click.command(cls.__name__.lower(), cls=Verb, help=cls.__doc__)(made)
+        about, fields = dict[str, str](), dict[str, Any]()
+        for base in cls.__mro__:
+            about = dict(PARAMETER.findall(inspect.getdoc(base) or "")) | about
+            fields |= {n: a for n, a in inspect.get_annotations(base).items() if n not in fields}
+        for name, annotation in reversed(fields.items()):
+            declare = getattr(cls, name, None)
+            if isinstance(declare, Field):
+                made = declare.of(name, annotation, " ".join(about.get(name, "").split()))(made)
+            elif callable(declare):
+                made = declare(made)
+        text = (inspect.getdoc(cls) or "").partition("\n\nParameters\n-")[0]
+        return click.command(cls.__name__.lower(), cls=Verb, help=text)(made)
 
 
 @contextmanager
@@ -395,18 +423,16 @@ def _take_settings(ctx: click.Context, _: click.Parameter, path: str | None) -> 
                 f"{path}: {ctx.command.name} has no setting {key!r}; it has "
                 f"{', '.join(sorted(known))}"
             )
-        parameter, is_bool = known[key], isinstance(value, bool)
+        parameter, wanted, kinds = known[key], "one value", (str, int, float)
         if getattr(parameter, "is_flag", False):
-            wanted, is_right = "true or false", is_bool
+            wanted, kinds = "true or false", (bool,)
         elif parameter.multiple or parameter.nargs == -1:
-            wanted, is_right = "a list", isinstance(value, list)
-        else:
-            wanted, is_right = "one value", isinstance(value, str | int | float) and not is_bool
-        if not is_right:
+            wanted, kinds = "a list", (list,)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise click.UsageError(f"{path}: {key} is {value!r}; it must be {wanted}")
         # As text, numbers are converted like those of flags: 1.5 is refused for an integer.
         as_text = [str(one) for one in value] if isinstance(value, list) else str(value)
-        defaults[str(parameter.name)] = value if is_bool else as_text
+        defaults[str(parameter.name)] = value if isinstance(value, bool) else as_text
     ctx.default_map = defaults
 
 
