@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_THUMBNAILS = 5000
 FEW_IMAGES = 10  # of a class
+USELESS = 0.6  # area under the ROC curve of novelty below which --unknown is not worth it
 KINDS = click.Choice(["histogram", "words", "fisher", "second-order", "pyramid-match"])
 OWN_RECIPE = "RECIPE.toml"  # that `info` prints
 
@@ -134,6 +135,8 @@ class Train(options.Deciding, options.Composing, options.Reading):
         self.skip(images.skipped)
         self.check_strict()
         self.save(model)
+        if self.unknown is not None:
+            self.say_if_novelty_fails(model, training)
         summary = {
             "model": self.output,
             "recipe": model.recipe_.name,
@@ -239,6 +242,19 @@ class Train(options.Deciding, options.Composing, options.Reading):
         if model.decision_.alarm is not None:
             note(f"alarm: {model.decision_.alarm}")
         note(f"the recipe as TOML: classify-images info {output}")
+
+    def say_if_novelty_fails(self, model: "ImageClassifier", images: "ImageFolder") -> None:
+        """Measure novelty on classes that are left out, and warn where it is hardly a sign."""
+        from visualwords.apps.pipeline.novelty import left_out_area
+
+        with self.progress() as progress:
+            area = left_out_area(model, self.dataset(images), self.environment(progress))
+        if area is not None and area < USELESS:
+            say(
+                f"warning: --unknown will miss most images of other classes: with classes of "
+                f"{images.path} left out, novelty ranked their images above known ones in "
+                f"{area:.0%} of all pairs, where chance is 50 %"
+            )
 
     def show_held_out(self, model: "ImageClassifier", summary: dict[str, Any]) -> None:
         """Show the figures of training images by models that did not learn from them."""

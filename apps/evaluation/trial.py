@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from visualwords.apps.evaluation.figures import (
-    Alarms,
-    ClassCurve,
-    Evaluation,
-    bootstrap,
-    compare,
-)
+from visualwords.apps.evaluation.figures import Alarms, ClassCurve, Evaluation, bootstrap, compare
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.costs import check_scores
 from visualwords.apps.pipeline.dataset import Dataset
@@ -27,6 +21,8 @@ from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, Silent
 
 __all__ = ["PairedTrials", "Trial", "cross_validate", "pair_trials", "ready_for_folds", "run_trial"]
+
+LISTS, ARRAYS = ("paths", "truth", "guesses", "groups"), ("scores", "probabilities", "novelty")
 
 
 @dataclass(frozen=True)
@@ -86,14 +82,10 @@ class Trial:
     def part(self, positions: Sequence[int]) -> "Trial":
         """Return the trial of some of its images."""
         chosen = list(positions)
-        fields: dict[str, Any] = {}
-        for name in ("paths", "truth", "guesses", "groups"):
-            values = getattr(self, name)
-            fields[name] = None if values is None else [values[i] for i in chosen]
-        for name in ("scores", "probabilities", "novelty"):
-            values = getattr(self, name)
-            fields[name] = None if values is None else values[chosen]
-        return replace(self, **fields)
+        lists = {name: getattr(self, name) for name in LISTS if getattr(self, name) is not None}
+        arrays = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
+        fields: dict[str, Any] = {n: [one[i] for i in chosen] for n, one in lists.items()}
+        return replace(self, **fields, **{n: one[chosen] for n, one in arrays.items()})
 
     @cached_property
     def curves(self) -> list[ClassCurve]:
@@ -255,31 +247,29 @@ def _joined(trials: list[Trial]) -> Trial:
     """The trials of all folds as one; a class that a fold did not know scores lowest."""
     classes = sorted({name for trial in trials for name in trial.classes})
 
-    def chained(name: str) -> list[Any]:
-        return [one for trial in trials for one in getattr(trial, name) or []]
+    def aligned(name: str, missing: float) -> np.ndarray | None:
+        parts = [getattr(trial, name) for trial in trials]
+        if any(part is None for part in parts):
+            return None
+        rows = np.full((sum(map(len, parts)), len(classes)), missing)
+        starts = np.cumsum([0, *map(len, parts)])
+        for start, part, trial in zip(starts, parts, trials):
+            columns = np.searchsorted(classes, trial.classes)
+            rows[start : start + len(part), columns] = part
+        return rows
 
-    def aligned(name: str, missing: float) -> np.ndarray:
-        rows = []
-        for trial in trials:
-            values = getattr(trial, name)
-            rows.append(np.full((len(values), len(classes)), missing))
-            rows[-1][:, np.searchsorted(classes, trial.classes)] = values
-        return np.vstack(rows)
-
-    def known(name: str) -> bool:
-        return all(getattr(trial, name) is not None for trial in trials)
-
+    lists: dict[str, Any] = {
+        name: [one for trial in trials for one in getattr(trial, name) or []]
+        for name in (*LISTS, "skipped")
+    }
+    novelty = [trial.novelty for trial in trials if trial.novelty is not None]
     return Trial(
         classes,
-        chained("paths"),
-        chained("truth"),
-        chained("guesses"),
-        scores=aligned("scores", -np.inf),
-        probabilities=aligned("probabilities", 0.0) if known("probabilities") else None,
-        skipped=chained("skipped"),
+        **lists,
+        scores=np.asarray(aligned("scores", -np.inf)),
+        probabilities=aligned("probabilities", 0.0),
         n_folds=len(trials),
-        groups=chained("groups"),
-        novelty=np.concatenate([t.novelty for t in trials]) if known("novelty") else None,
+        novelty=np.concatenate(novelty) if len(novelty) == len(trials) else None,
         decision=trials[0].decision if all(t.classes == classes for t in trials) else None,
     )
 
@@ -314,14 +304,19 @@ class PairedTrials:
     second: Trial
 
     @cached_property
+    def gains(self) -> np.ndarray:
+        """Of each image 1 if only the second model is right, −1 if only the first is, else 0."""
+        return self.second.right.astype(int) - self.first.right
+
+    @cached_property
     def changed(self) -> list[Changed]:
         """Images with another label: those that became worse, then better, then the others."""
         a, b = self.first, self.second
-        verdicts = {-1: "worse", 1: "better", 0: "both wrong"}
-        named = [verdicts[gain] for gain in self.gains.tolist()]
+        verdicts = ("both wrong", "better", "worse")  # by the gain, 0, 1 or −1
+        named = [verdicts[gain] for gain in self.gains]
         images = map(Changed, a.paths, a.truth, a.guesses, b.guesses, named)
         found = [one for one in images if one.first != one.second]
-        return sorted(found, key=lambda one: list(verdicts.values()).index(one.verdict))
+        return sorted(found, key=lambda one: -verdicts.index(one.verdict))
 
     @property
     def n_worse(self) -> int:
@@ -353,11 +348,6 @@ class PairedTrials:
     def difference(self) -> float:
         """Accuracy of the second model minus that of the first."""
         return self.second.evaluation.accuracy - self.first.evaluation.accuracy
-
-    @property
-    def gains(self) -> np.ndarray:
-        """Of each image 1 if only the second model is right, −1 if only the first is, else 0."""
-        return self.second.right.astype(int) - self.first.right
 
     @property
     def interval(self) -> tuple[float, float]:
