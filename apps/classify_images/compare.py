@@ -12,7 +12,7 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 from visualwords.apps.command_line.terminal import equivalent_command, print_table, printable, show
-from visualwords.apps.command_line.verb import argument, at_most_one, flag, form_of, usage_checked
+from visualwords.apps.command_line.verb import argument, flag, usage_checked
 
 if TYPE_CHECKING:
     from visualwords.apps.evaluation.comparing import ComparedRecipe
@@ -68,7 +68,7 @@ class Compare(options.Composing, options.Reading):
 
         recipes = self.recipes()
         asked = {"json": self.as_json, "csv": self.as_csv, "markdown": self.as_markdown}
-        form = form_of(None, "table", **asked)
+        form = options.form_of(None, "table", **asked)
         images, folds = ImageFolder(self.folder), self.folds
         if folds is None and "test" not in images.splits:
             folds = 5
@@ -94,7 +94,7 @@ class Compare(options.Composing, options.Reading):
         from visualwords.apps.pipeline.composing import read_recipe, variations, varied
         from visualwords.apps.pipeline.recipe_check import check_recipe
 
-        at_most_one(recipe=self.recipe, feature=self.features)
+        options.at_most_one(recipe=self.recipe, feature=self.features)
         changes = self.changes()
         with usage_checked():
             bases: list[Recipe | None] = [read_recipe(name) for name in self.recipe] or [None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.command_line import terminal, verb
-from visualwords.apps.command_line.verb import Work, at_most_one, flag, parts, usage_checked
+from visualwords.apps.command_line.verb import Work, flag, parts, usage_checked
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 
 if TYPE_CHECKING:
@@ -56,25 +56,51 @@ def complete_classes(ctx: click.Context, _: click.Parameter, typed: str) -> list
     return []
 
 
-label_from = flag(
-    "--label-from PATTERN",
-    "Take labels from file names: the first group of this regular expression, such as "
-    "'(.+)_[0-9]+' for cat_17.jpg.",
-)
-network = flag(
-    "--network PATH",
-    "The ONNX file that the model needs, or its folder [default: beside the model].",
-)
-min_confidence = flag(
-    "--min-confidence P",
-    'Print "unknown" where the probability of the label is below P.',
-    default=0.0,
-)
-sort_into = flag(
-    "--sort-into DIR", "Copy the images into DIR/label; never move or overwrite a file."
-)
-cache = flag("--cache DIR", "Feature cache [default: in the user's cache folder].")
-max_pixels = flag("--max-pixels N", "Skip images with more pixels.", default=100_000_000)
+class Shared:
+    """Options of several commands.
+
+    Parameters
+    ----------
+    label_from
+        Take labels from file names: the first group of this regular expression, such as
+        '(.+)_[0-9]+' for cat_17.jpg.
+    network
+        The ONNX file that the model needs, or its folder [default: beside the model].
+    min_confidence
+        Print "unknown" where the probability of the label is below P.
+    sort_into
+        Copy the images into DIR/label; never move or overwrite a file.
+    cache_dir
+        Feature cache [default: in the user's cache folder].
+    max_pixels
+        Skip images with more pixels.
+    """
+
+    label_from: str | None = flag("--label-from PATTERN")
+    network: str | None = flag("--network PATH")
+    min_confidence: float = flag("--min-confidence P", default=0.0)
+    sort_into: str | None = flag("--sort-into DIR")
+    cache_dir: str | None = flag("--cache DIR")
+    max_pixels: int = flag("--max-pixels N", default=100_000_000)
+
+
+label_from, network, min_confidence, sort_into, cache, max_pixels = verb.fields_of(Shared).values()
+
+
+def at_most_one(**given: Any) -> None:
+    """Refuse options that exclude each other: their names, and what they are."""
+    asked = [name for name, value in given.items() if value not in (None, False, ())]
+    flags = [f"--{name.replace('_', '-')}" for name in asked]
+    if len(flags) > 1:
+        raise click.UsageError(f"{' and '.join(flags)} exclude each other")
+
+
+def form_of(output: str | None, others: str, **asked: bool) -> str:
+    """How results are written: "json", "csv" or another form, as a flag or a file's name asks."""
+    at_most_one(**asked)
+    ending = (output or "").lower().rpartition(".")[2]
+    named = ending if ending in ("csv", "json") else others
+    return next((form for form, is_asked in asked.items() if is_asked), named)
 
 
 def cache_folder(cache_dir: str | None) -> str | None:

@@ -66,7 +66,7 @@ class Predict(options.Deciding, options.Reading):
 
     def work(self) -> None:
         """Predict, print, and sort if that was asked for."""
-        self.form = verb.form_of(self.output, "table", json=self.as_json, csv=self.as_csv)
+        self.form = options.form_of(self.output, "table", json=self.as_json, csv=self.as_csv)
         live = self.live_sources()
         classifier = self.load(self.model, self.network, **self.resources)
         if self.min_confidence and classifier.calibration_ is None:

@@ -9,7 +9,7 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.evaluate import run_test, show_trial
 from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import equivalent_command, note, say, say_skipped
-from visualwords.apps.command_line.verb import argument, at_most_one, flag, usage_checked
+from visualwords.apps.command_line.verb import argument, flag, usage_checked
 from visualwords.errors import FolderError, VisualWordsError
 
 if TYPE_CHECKING:
@@ -174,8 +174,8 @@ class Train(options.Deciding, options.Composing, options.Reading):
         alarm = None if self.alarm is None else [name.strip() for name in self.alarm.split(",")]
         if alarm is None and (self.escapes, self.false_alarms) != (None, None):
             raise click.UsageError("--escapes and --false-alarms need --alarm CLASS[,CLASS…]")
-        at_most_one(escapes=self.escapes, false_alarms=self.false_alarms)
-        at_most_one(test=self.test, test_size=self.test_size, folds=self.folds)
+        options.at_most_one(escapes=self.escapes, false_alarms=self.false_alarms)
+        options.at_most_one(test=self.test, test_size=self.test_size, folds=self.folds)
         images = ImageFolder(self.folder, label_from=self.label_from)
         self.decision(images.classes)
         if alarm is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import note, say
-from visualwords.apps.command_line.verb import DONE, SKIPPED, argument, flag, form_of, n_threads
+from visualwords.apps.command_line.verb import DONE, SKIPPED, argument, flag, n_threads
 
 if TYPE_CHECKING:
     from visualwords import ImageClassifier
@@ -60,7 +60,7 @@ class Watch(options.Deciding):
         from visualwords.errors import FolderError
 
         others = "json" if self.output else "text"
-        form = form_of(self.output, others, json=self.as_json, csv=self.as_csv)
+        form = options.form_of(self.output, others, json=self.as_json, csv=self.as_csv)
         if not os.path.isdir(self.folder):
             raise FolderError(f"{self.folder}: not a folder; create it first")
         place = self.journal or (f"{self.output}.journal" if self.output else _state(self.folder))

@@ -121,10 +121,7 @@ KINDS |= dict(PATH=PATH, FILE=FILE, DIR=FOLDER, HTML=OUTPUT, SVG=OUTPUT)  # by t
 
 
 class Field:
-    """An option or an argument, for a function or as a field of a `Work`.
-
-    As a field it has the field's name, and one of a tuple takes several values.
-    """
+    """An option or an argument; as a field it has the field's name, and a tuple many values."""
 
     def __init__(self, declare: Callable[..., Any], names: list[str], settings: dict[str, Any]):
         self.declare, self.names, self.settings = declare, names, settings
@@ -143,20 +140,11 @@ class Field:
 
 
 def flag(words: str, help: str = "", kind: Any = None, name: str = "", **more: Any) -> Any:
-    """Declare an option.
+    """Declare an option, such as ``"-o --output FILE"``; without a placeholder it is a switch.
 
-    Parameters
-    ----------
-    words : str
-        Its names and the placeholder of its value: ``"-o --output FILE"``. Without a placeholder
-        it is a switch.
-    help : str
-        What it does; a default is shown after it. Of a field, the docstring of the `Work` says it.
-    kind : type or function of a text, optional
-        Of the value; by default that of its placeholder in `KINDS`, else text.
-    name : str
-        Of the parameter, by default the longest name.
-    more : as in `click.option`
+    Of a field, the docstring of its class has the help. The kind of a value is a type or a
+    function of a text, by default that of its placeholder in `KINDS`, else text. The name is that
+    of the parameter, by default the longest one; more settings are those of `click.option`.
     """
     names = [word for word in words.split() if word.startswith("-")]
     value = " ".join(word for word in words.split() if not word.startswith("-"))
@@ -172,48 +160,96 @@ def argument(**more: Any) -> Any:
     return Field(click.argument, [""], {"type": PATH} | more)
 
 
-jobs = flag(
-    "--jobs N",
-    "Number of threads [default: all cores]. Results do not depend on it.",
-    click.IntRange(1, MOST_JOBS),
-)
-seed = flag("--seed N", "Random seed.", click.IntRange(0, MOST_SEED), default=0)
-as_json = flag("--json", "Print the results as JSON.", name="as_json")
-as_csv = flag("--csv", "Print the results as CSV.", name="as_csv")
-raw = flag(
-    "--raw",
-    "Write CSV text as it is; by default, formula-like cells are prefixed with ' and control "
-    "characters are escaped.",
-)
-strict = flag("--strict", "Fail if any file has to be skipped.")
-report = flag("--report HTML", "Write an HTML report.")
-FOLLOWING = ("every", "most", "max_fps", "timeout", "reconnects")  # parameters of `frames_of`
-STREAMS = (  # the same as options, and what they need
-    flag("--every N", "Take every N-th frame of a video, camera or stream.", default=1),
-    flag("--frames N", "Stop a video, camera or stream after N frames.", name="most"),
-    flag(
-        "--max-fps N",
-        "Take at most N frames a second, the newest each time; others are dropped.",
-        Number(0, min_open=True),
-    ),
-    flag(
-        "--timeout SECONDS",
-        "Report a camera or stream as stalled after this long without a frame.",
-        Number(0, 3600, min_open=True),
-        default=10.0,
-    ),
-    flag(
-        "--reconnect N",
-        "Open an address again, N times in a row at most, when it ends or stalls.",
-        click.IntRange(min=0),
-        name="reconnects",
-        default=0,
-    ),
-    flag(
-        "--allow-url",
-        "Open addresses such as rtsp://camera/1; without it nothing reaches the network.",
-    ),
-)
+def fields_of(cls: type) -> dict[str, Any]:
+    """The declarations of a record by their names, its own before those of its bases."""
+    about, fields = dict[str, str](), dict[str, Any]()
+    for base in cls.__mro__:
+        about = dict(PARAMETER.findall(inspect.getdoc(base) or "")) | about
+        fields |= {n: a for n, a in inspect.get_annotations(base).items() if n not in fields}
+    made = {name: getattr(cls, name, None) for name in fields}
+    for name, field in made.items():
+        if isinstance(field, Field):
+            made[name] = field.of(name, fields[name], " ".join(about.get(name, "").split()))
+    return {name: field for name, field in made.items() if callable(field)}
+
+
+def declare(cls: type, verb: Callable[..., Any]) -> Any:
+    """A function with the options and arguments that a record declares."""
+    for field in reversed(fields_of(cls).values()):
+        verb = field(verb)
+    return verb
+
+
+class Shared:
+    """Options that commands of several programs have.
+
+    Parameters
+    ----------
+    jobs
+        Number of threads [default: all cores]. Results do not depend on it.
+    seed
+        Random seed.
+    as_json
+        Print the results as JSON.
+    as_csv
+        Print the results as CSV.
+    raw
+        Write CSV text as it is; by default, formula-like cells are prefixed with ' and control
+        characters are escaped.
+    strict
+        Fail if any file has to be skipped.
+    report
+        Write an HTML report.
+    """
+
+    jobs: int | None = flag("--jobs N", kind=click.IntRange(1, MOST_JOBS))
+    seed: int = flag("--seed N", kind=click.IntRange(0, MOST_SEED), default=0)
+    as_json: bool = flag("--json")
+    as_csv: bool = flag("--csv")
+    raw: bool = flag("--raw")
+    strict: bool = flag("--strict")
+    report: str | None = flag("--report HTML")
+
+
+class Streams:
+    """Options of commands that follow videos, cameras and addresses.
+
+    Parameters
+    ----------
+    every
+        Take every N-th frame of a video, camera or stream.
+    most
+        Stop a video, camera or stream after N frames.
+    max_fps
+        Take at most N frames a second, the newest each time; others are dropped.
+    timeout
+        Report a camera or stream as stalled after this long without a frame.
+    reconnects
+        Open an address again, N times in a row at most, when it ends or stalls.
+    allow_url
+        Open addresses such as rtsp://camera/1; without it nothing reaches the network.
+    """
+
+    every: int = flag("--every N", default=1)
+    most: int | None = flag("--frames N")
+    max_fps: float | None = flag("--max-fps N", kind=Number(0, min_open=True))
+    timeout: float = flag("--timeout SECONDS", kind=Number(0, 3600, min_open=True), default=10.0)
+    reconnects: int = flag("--reconnect N", kind=click.IntRange(min=0), default=0)
+    allow_url: bool = flag("--allow-url")
+
+
+jobs, seed, as_json, as_csv, raw, strict, report = fields_of(Shared).values()
+
+
+def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `Streams`, as ``allow_url`` and ``stream``: parameters of `frames_of`."""
+
+    @functools.wraps(verb)
+    def following(*, allow_url: bool, **given: Any) -> Any:
+        stream = {n: given.pop(n) for n in inspect.get_annotations(Streams) if n in given}
+        return verb(stream=stream, allow_url=allow_url, **given)
+
+    return declare(Streams, following)
 
 
 def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -226,16 +262,6 @@ def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
     about = "Print every step and how long it took."
     verb = flag("-v --verbose", about, callback=remember, expose_value=False)(verb)
     return flag("-q --quiet", "Print results, warnings and errors only.", callback=remember)(verb)
-
-
-def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that follow videos, cameras and addresses, as ``stream``."""
-
-    @functools.wraps(verb)
-    def following(**given: Any) -> Any:
-        return verb(stream={name: given.pop(name) for name in FOLLOWING}, **given)
-
-    return functools.reduce(lambda made, declare: declare(made), reversed(STREAMS), following)
 
 
 def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -267,22 +293,6 @@ def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
             )
 
 
-def at_most_one(**given: Any) -> None:
-    """Refuse options that exclude each other: their names, and what they are."""
-    asked = [name for name, value in given.items() if value not in (None, False, ())]
-    flags = [f"--{name.replace('_', '-')}" for name in asked]
-    if len(flags) > 1:
-        raise click.UsageError(f"{' and '.join(flags)} exclude each other")
-
-
-def form_of(output: str | None, others: str, **asked: bool) -> str:
-    """How results are written: "json", "csv" or another form, as a flag or a file's name asks."""
-    at_most_one(**asked)
-    ending = (output or "").lower().rpartition(".")[2]
-    named = ending if ending in ("csv", "json") else others
-    return next((form for form, is_asked in asked.items() if is_asked), named)
-
-
 def n_threads(jobs: int | None) -> int:
     """Return the number of threads that ``--jobs`` asks for."""
     from joblib import cpu_count
@@ -312,10 +322,9 @@ class VerbGroup(RichGroup):
 class Verb(RichCommand):
     """A command that takes its settings from the command line, else from ``--config F.toml``.
 
-    The keys of the file are the names of the flags without the dashes, and those of the
-    arguments. Flags on the command line override the file. Relative paths are relative to the
-    current folder, as on the command line. ``--help`` shows the basic options and names the
-    others, ``--help-all`` shows all, in groups.
+    The keys of the file are the names of the flags without the dashes, and those of the arguments.
+    Relative paths are relative to the current folder. ``--help`` shows the basic options and names
+    the others, ``--help-all`` shows all, in groups.
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -357,9 +366,8 @@ class Verb(RichCommand):
 class Work:
     """A command as a record of what was asked for; its docstring is the help.
 
-    A field whose value declares an option or an argument becomes a parameter of that name, and the
-    section Parameters of the docstring says what it does; bases that several commands share come
-    after a command's own fields. A plain value in the place of a declaration fixes it.
+    A field that declares an option or an argument is a parameter, and the section Parameters of the
+    docstring says what it does. A plain value in the place of a declaration fixes it.
     """
 
     def __init__(self, **given: Any):
@@ -376,19 +384,8 @@ class Work:
         def work(**given: Any) -> int | None:
             return cls(**given).run()
 
-        made: Any = work
-        about, fields = dict[str, str](), dict[str, Any]()
-        for base in cls.__mro__:
-            about = dict(PARAMETER.findall(inspect.getdoc(base) or "")) | about
-            fields |= {n: a for n, a in inspect.get_annotations(base).items() if n not in fields}
-        for name, annotation in reversed(fields.items()):
-            declare = getattr(cls, name, None)
-            if isinstance(declare, Field):
-                made = declare.of(name, annotation, " ".join(about.get(name, "").split()))(made)
-            elif callable(declare):
-                made = declare(made)
         text = (inspect.getdoc(cls) or "").partition("\n\nParameters\n-")[0]
-        return click.command(cls.__name__.lower(), cls=Verb, help=text)(made)
+        return click.command(cls.__name__.lower(), cls=Verb, help=text)(declare(cls, work))
 
 
 @contextmanager
@@ -450,10 +447,7 @@ def _read_toml(path: str) -> dict[str, Any]:
 
 
 def run_command(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; errors are one sentence, never a traceback.
-
-    ``--debug`` anywhere before ``--`` adds the traceback of an unexpected error.
-    """
+    """Run a command and return its exit code; errors are a sentence, and ``--debug`` adds more."""
     argv = _typed_arguments() if argv is None else list(argv)
     end = argv.index("--") if "--" in argv else len(argv)
     words = [word for i, word in enumerate(argv) if word != DEBUG or i > end]
@@ -505,10 +499,7 @@ def fail(message: str, code: int = FAILED) -> int:
 
 
 def _typed_arguments() -> list[str]:
-    """The arguments of this process, with patterns such as ``new/*.jpg`` expanded.
-
-    Shells do that, but not those of Windows.
-    """
+    """The arguments of this process; patterns are expanded where shells do not: on Windows."""
     words = sys.argv[1:]
     if sys.platform == "win32":
         from glob import glob

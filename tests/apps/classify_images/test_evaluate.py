@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.apps.conftest import noisy, write_png
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
 from visualwords.folders import ImageFolder
@@ -87,3 +88,13 @@ def test_train_keeps_name_note_and_day_and_says_what_it_optimises(
     assert json.loads(capsys.readouterr().out)["classes"] == ["sand", "sea", "wood"]
     assert main([*arguments, "--metric", "cost"]) == 2
     assert "--metric cost needs --cost" in capsys.readouterr().err
+
+
+def test_train_says_where_unknown_images_can_not_be_told(photos, tmp_path, capsys, rng):
+    for label in "abc":  # alike: no class is strange to the others
+        for i in range(12):
+            write_png(tmp_path / "alike" / label / f"{i}.png", noisy((90, 90, 90), rng, (24, 24)))
+    flags = ["-o", str(tmp_path / "m.vw"), "--recipe", "tiny", "--no-cache", "--unknown", "0.05"]
+    for folder, is_warned in ((photos, False), (tmp_path / "alike", True)):
+        assert main(["train", str(folder), *flags]) == 0
+        assert ("--unknown will miss most images" in capsys.readouterr().err) == is_warned
