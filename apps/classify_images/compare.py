@@ -115,7 +115,7 @@ class Compare(options.Composing, options.Reading):
 
 def _print(rows: "list[ComparedRecipe]", form: str, trials: str) -> None:
     """Print a table, or one in Markdown."""
-    lines = []
+    lines: list[list[str]] = []
     for row in rows:
         deviation = f" ± {100 * row.deviation:.1f}" if len(row.figures) > 1 else ""
         low, high = row.interval
@@ -123,7 +123,7 @@ def _print(rows: "list[ComparedRecipe]", form: str, trials: str) -> None:
         cells = [row.name, f"{100 * row.mean:.1f}{deviation}", lead if lines else "best"]
         lines.append([*cells, f"{row.seconds:.2f}", f"{row.model_bytes / 1e6:.2f}"])
     if form == "markdown":
-        for cells in (HEAD, ("---", *["---:"] * (len(HEAD) - 1)), *lines):
+        for cells in ([*HEAD], ["---", *["---:"] * (len(HEAD) - 1)], *lines):
             print(printable(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"))
         return
     print_table(HEAD, lines, right=HEAD[1:])

@@ -205,7 +205,7 @@ class Train(options.Deciding, options.Composing, options.Reading):
         from visualwords.apps.pipeline.recipe import Recipe
         from visualwords.apps.pipeline.recipes import RECIPES
 
-        if recipe == "auto":
+        if not isinstance(recipe, Recipe):
             given = Recipe(channels=tuple(overrides.get("channels", ())))
             recipe = RECIPES["pyramid-match"] if self.representation == "pyramid-match" else given
         reason = exportable_reason(recipe)

@@ -420,7 +420,8 @@ def _take_settings(ctx: click.Context, _: click.Parameter, path: str | None) -> 
                 f"{path}: {ctx.command.name} has no setting {key!r}; it has "
                 f"{', '.join(sorted(known))}"
             )
-        parameter, wanted, kinds = known[key], "one value", (str, int, float)
+        parameter, wanted = known[key], "one value"
+        kinds: tuple[type, ...] = (str, int, float)
         if getattr(parameter, "is_flag", False):
             wanted, kinds = "true or false", (bool,)
         elif parameter.multiple or parameter.nargs == -1:

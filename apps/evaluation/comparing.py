@@ -223,23 +223,23 @@ def _divisions(
         images = as_folder(folder)
         if not {"train", "test"} <= set(images.splits):
             raise FolderError(f"{images.path}: no train and test parts; compare by folds")
-        parts = [Dataset.of_folder(images.part(name)) for name in ("train", "test")]
-        return [_Division(f"seed {seed}", seed, *parts) for seed in numbers]
+        training, testing = (Dataset.of_folder(images.part(name)) for name in ("train", "test"))
+        return [_Division(f"seed {seed}", seed, training, testing) for seed in numbers]
     data = Dataset.of(folder)
     data.check_classes()
     data = ready_for_folds(data, env)
     divisions = []
     for seed in numbers:
         parts = list(divide(data.folds(folds, seed)))
-        for number, sides in enumerate(parts, 1):
+        for number, (outside, inside) in enumerate(parts, 1):
             title = f"fold {number} of {len(parts)}" + f", seed {seed}" * (seeds > 1)
-            divisions.append(_Division(title, seed, *map(data.part, sides)))
+            divisions.append(_Division(title, seed, data.part(outside), data.part(inside)))
     return divisions
 
 
 def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environment) -> None:
     """Let all encoders learn, and encode every image by all of them in one pass, into the cache."""
-    data = [part for division in divisions for part in division[2:]]
+    data = [part for one in divisions for part in (one.training, one.testing)]
     contents = list({id(content): content for part in data for content in part.contents}.values())
     if any(not isinstance(content.source, str) for content in contents):
         return  # the cache keeps what is made of files

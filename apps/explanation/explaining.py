@@ -62,6 +62,7 @@ SECOND_ORDER = (
 )
 SETS = "each bin's weights are shared equally among the patches in it"
 CLASSES_AT_A_TIME = 8
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 NOWHERE = "the recipe has columns without a place in the image; they are part of the offset"
 
 
@@ -126,8 +127,9 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
         columns = both_classes(model.classifier_.contributions(row))
         starts = np.cumsum([part.shape[1] for part in parts])[:-1]
         given = _names(model.encoders_), model.encoders_, images, found, np.split(columns, starts)
-        channels, methods = zip(*(share(*channel) for channel in zip(*given)))
-        sentence = "; ".join(dict.fromkeys(methods))
+        shared = [share(*channel) for channel in zip(*given)]
+        channels = [evidence for evidence, _ in shared]
+        sentence = "; ".join(dict.fromkeys(how for _, how in shared))
         method = f"{sentence[:1].upper()}{sentence[1:]}."
     else:
 
@@ -142,7 +144,7 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
         scores=values,
         probabilities=None if decided.probabilities is None else decided.probabilities[0],
         offsets=values - attributed,
-        channels=list(channels),
+        channels=channels,
         shape=(int(images[0].shape[0]), int(images[0].shape[1])),
         method=method,
         decided=str(decided.labels[0]),
@@ -351,7 +353,7 @@ def responsibilities(encoder: FisherVectors, x: np.ndarray) -> np.ndarray:
     return q / q.sum(axis=1, keepdims=True)
 
 
-def _window_sums(q: np.ndarray, x: np.ndarray, inside: np.ndarray) -> tuple[np.ndarray, ...]:
+def _window_sums(q: np.ndarray, x: np.ndarray, inside: np.ndarray) -> Sums:
     """Number of patches, Σ q, Σ q x and Σ q x² of every window."""
     first, second = (np.stack([(q * w[:, None]).T @ y for w in inside]) for y in (x, x**2))
     return inside.sum(axis=1), inside @ q, first, second

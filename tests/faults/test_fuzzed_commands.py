@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.apps.conftest import COLORS, noisy, write_png
 from tests.faults.conftest import IS_LONG
 from tests.faults.fuzz_commands import COMMANDS, lines
-from visualwords.apps.command_line.verb import UNEXPECTED
-from visualwords.apps.command_line.verb import run_command
+from visualwords.apps.command_line.verb import UNEXPECTED, run_command
 
 pytestmark = pytest.mark.posix
 N_LINES = int(os.environ.get("VISUALWORDS_FUZZED_LINES", 20_000 if IS_LONG else 120))

@@ -39,12 +39,9 @@ def test_few_other_images_mean_little(rng):
     few, many = (trial_of(rng, n=n).curves[0].point() for n in (60, 600))
     assert few.false_alarms == 0
     assert (few.means_something, many.means_something) == (False, True)
-
-
-def test_a_class_that_is_always_certain_has_no_point(rng):
-    trial = trial_of(rng, n=12)
-    trial.probabilities[:, 0] = 1.0
-    assert trial.curves[0].point() is None
+    certain = trial_of(rng, n=12)
+    certain.probabilities[:, 0] = 1.0
+    assert certain.curves[0].point() is None
 
 
 def test_curves_are_those_of_scikit_learn(rng):
@@ -74,13 +71,7 @@ def test_the_cost_is_the_mean_of_the_labels_costs(rng):
     cost = {("defect", "ok"): 10, ("ok", "defect"): 1}
     assert mean == np.mean([cost.get(pair, 0) for pair in zip(trial.truth, trial.guesses)])
     assert low < mean < high
+    groups = [f"g{i // 100}" for i in range(600)]
+    assert replace(trial, groups=groups).cost[1] != (low, high)  # the interval of groups
     assert trial_of(rng).cost is None
     assert replace(trial, truth=["scratch"] * 600).cost is None  # no class of the model
-
-
-def test_costs_of_grouped_images_have_the_interval_of_groups(rng):
-    rule = Decision.of(["defect", "ok"], costs={("defect", "ok"): 10})
-    _, plain = trial_of(np.random.default_rng(0), rule=rule).cost
-    groups = [f"g{i // 100}" for i in range(600)]
-    _, grouped = trial_of(np.random.default_rng(0), rule=rule, groups=groups).cost
-    assert grouped != plain
