@@ -12,7 +12,7 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 from visualwords.apps.command_line.terminal import equivalent_command, print_table, printable, show
-from visualwords.apps.command_line.verb import argument, flag, usage_checked
+from visualwords.apps.command_line.verb import argument, flag
 
 if TYPE_CHECKING:
     from visualwords.apps.evaluation.comparing import ComparedRecipe
@@ -96,7 +96,7 @@ class Compare(options.Composing, options.Reading):
 
         options.at_most_one(recipe=self.recipe, feature=self.features)
         changes = self.changes()
-        with usage_checked():
+        with options.usage_checked():
             bases: list[Recipe | None] = [read_recipe(name) for name in self.recipe] or [None]
             keys, values = zip(*map(variations, self.vary)) if self.vary else ((), ())
             found = [

@@ -6,14 +6,7 @@ import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line.terminal import Cell, print_json, print_table, printable, show
-from visualwords.apps.command_line.verb import (
-    VerbGroup,
-    Work,
-    argument,
-    as_json,
-    flag,
-    usage_checked,
-)
+from visualwords.apps.command_line.verb import VerbGroup, Work, argument, as_json, flag
 from visualwords.errors import FolderError
 
 if TYPE_CHECKING:
@@ -53,7 +46,7 @@ class Recipes(Work):
             raise click.UsageError("name one recipe: as an argument or by --show")
         name = self.name if self.show is None else self.show
         if name is not None:
-            with usage_checked():
+            with options.usage_checked():
                 recipe = read_recipe(name)
             if self.as_json:
                 print_json(recipe.to_json())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.command_line import terminal, verb
-from visualwords.apps.command_line.verb import Work, flag, parts, usage_checked
+from visualwords.apps.command_line.verb import Work, flag, parts
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 
 if TYPE_CHECKING:
@@ -87,12 +87,21 @@ class Shared:
 label_from, network, min_confidence, sort_into, cache, max_pixels = verb.fields_of(Shared).values()
 
 
-def at_most_one(**given: Any) -> None:
+@contextmanager
+def usage_checked() -> Iterator[None]:
+    """Turn a ValueError of the block, which names a wrong setting, into one of the command line."""
+    try:
+        yield
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def at_most_one(why: str = "", **given: Any) -> None:
     """Refuse options that exclude each other: their names, and what they are."""
     asked = [name for name, value in given.items() if value not in (None, False, ())]
     flags = [f"--{name.replace('_', '-')}" for name in asked]
     if len(flags) > 1:
-        raise click.UsageError(f"{' and '.join(flags)} exclude each other")
+        raise click.UsageError(f"{' and '.join(flags)} exclude each other{why}")
 
 
 def form_of(output: str | None, others: str, **asked: bool) -> str:
@@ -354,7 +363,7 @@ class Composing(Work):
         values = {name: getattr(self, name) for name in CHANGES}
         given = {name: value for name, value in values.items() if value not in (None, False)}
         if not {"codebook", "words"} >= given.keys() & {*PATCHES}:
-            at_most_one(**{name: given.get(name) for name in PATCHES})
+            at_most_one(": patches become one", **{name: given.get(name) for name in PATCHES})
         with usage_checked():
             others = [setting(text) for text in self.settings]
         return [(n, parsed(v) if n in AS_TOML else v) for n, v in given.items()] + others

@@ -9,7 +9,7 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.evaluate import run_test, show_trial
 from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import equivalent_command, note, say, say_skipped
-from visualwords.apps.command_line.verb import argument, flag, usage_checked
+from visualwords.apps.command_line.verb import argument, flag
 from visualwords.errors import FolderError, VisualWordsError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Train(options.Deciding, options.Composing, options.Reading):
 
         recipe, overrides = self.composed()
         if self.embed_network:
-            with usage_checked():
+            with options.usage_checked():
                 read_networks(overrides.get("channels", getattr(recipe, "channels", ())))
         if self.metric == "cost" and not self.costs:
             raise click.UsageError("--metric cost needs --cost TRUE:SAID=X, such as defect:ok=10")
@@ -179,7 +179,7 @@ class Train(options.Deciding, options.Composing, options.Reading):
         images = ImageFolder(self.folder, label_from=self.label_from)
         self.decision(images.classes)
         if alarm is not None:
-            with usage_checked():
+            with options.usage_checked():
                 Alarm.of(images.classes, alarm)
         if len(images.classes) < 2:
             raise FolderError(

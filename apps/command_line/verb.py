@@ -7,8 +7,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn, get_origin
 
 import click
@@ -61,10 +61,9 @@ class OutputFile(click.Path):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path, or raise an error with the reason why it can't be written."""
         path = os.fsdecode(super().convert(value, param, ctx))
-        folder, name = os.path.split(path)
+        folder, name = os.path.dirname(path) or ".", os.path.basename(path)
         if not name:
             raise click.UsageError(f"{path!r} names no file to write; give one, such as result.out")
-        folder = folder or "."
         if not os.path.isdir(folder):
             raise FolderError(f"{path}: the folder {folder} does not exist; create it first")
         if not os.access(folder, os.W_OK):
@@ -286,11 +285,11 @@ def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
     """Refuse addresses unless the user has allowed them."""
     from visualwords.frames import kind_of_source
 
-    for source in sources:
-        if kind_of_source(source) == "address" and not allow_url:
-            raise click.UsageError(
-                f"{source} is an address on the network; give --allow-url to open it"
-            )
+    addresses = [source for source in sources if kind_of_source(source) == "address"]
+    if addresses and not allow_url:
+        raise click.UsageError(
+            f"{addresses[0]} is an address on the network; give --allow-url to open it"
+        )
 
 
 def n_threads(jobs: int | None) -> int:
@@ -386,15 +385,6 @@ class Work:
 
         text = (inspect.getdoc(cls) or "").partition("\n\nParameters\n-")[0]
         return click.command(cls.__name__.lower(), cls=Verb, help=text)(declare(cls, work))
-
-
-@contextmanager
-def usage_checked() -> Iterator[None]:
-    """Turn a ValueError of the block, which names a wrong setting, into one of the command line."""
-    try:
-        yield
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
 
 
 def _show_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
