@@ -52,7 +52,7 @@ ABSENT = {  # modules that are imported, one after the other, and what is not im
     "visualwords": [*HEAVY, "click"],
     "visualwords.apps.classify_images.main": HEAVY,
     "visualwords.apps.detect_pedestrians.main": HEAVY,
-    "visualwords.apps.classify_images.running": LATER,  # what `classify-images predict` needs
+    "visualwords.apps.classify_images.predict": LATER,  # what `classify-images predict` needs
     **dict.fromkeys(all_modules(), ORDER),  # folders under their bare names
 }
 

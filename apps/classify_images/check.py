@@ -5,14 +5,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.recipe_flags import checked_recipe
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.exit_codes import BAD_MODEL, DONE, FAILED, SKIPPED
-from visualwords.apps.command_line.options import argument, flag
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import Cell, print_json, print_table, printable, show
+from visualwords.apps.command_line.verb import BAD_MODEL, DONE, FAILED, SKIPPED, argument, flag
 
 if TYPE_CHECKING:
-    from visualwords.apps.classify_images.running import Run
     from visualwords.apps.evaluation.checking import Finding
 
 MOST_SHOWN = 15  # findings of a kind
@@ -29,35 +26,37 @@ class Check(options.Reading):
     \b
     Exit codes: 0 no problem, 1 problems found, 3 only unreadable files,
     4 not a usable model file, or one that gives different scores here.
+
+    Parameters
+    ----------
+    recipe
+        Recipe of the models that check the labels.
+    folds
+        Cross-validation folds of the label check.
+    no_labels
+        Do not check the labels: much faster.
     """
 
-    target: str = argument("target", metavar="DIR|M.vw")
-    recipe: str = flag(
-        "--recipe NAME",
-        "Recipe of the models that check the labels.",
-        default="fast",
-        shell_complete=options.complete_recipes,
-    )
-    folds: int = flag(
-        "--folds N", "Cross-validation folds of the label check.", shared.FOLDS, default=5
-    )
-    no_labels: bool = flag("--no-labels", "Do not check the labels: much faster.")
+    target: str = argument(metavar="DIR|M.vw")
+    recipe: str = flag("--recipe NAME", default="fast", shell_complete=options.complete_recipes)
+    folds: int = flag("--folds N", kind=verb.FOLDS, default=5)
+    no_labels: bool = flag("--no-labels")
     label_from: str | None = options.label_from
     network: str | None = options.network
-    seed: int = shared.seed
+    seed: int = verb.seed
 
-    def work(self, run: "Run") -> int:
+    def work(self) -> int:
         """Check a folder, or a model file."""
+        from visualwords import ImageClassifier
         from visualwords.apps.evaluation.checking import check_folder
-        from visualwords.apps.pipeline.classifier import ImageClassifier
         from visualwords.folders import TABLES, ImageFolder
 
         if os.path.isfile(self.target) and not self.target.lower().endswith(TABLES):
             return self.check_model()
         folder = ImageFolder(self.target, label_from=self.label_from)
-        recipe = "auto" if self.recipe == "auto" else checked_recipe(self.recipe)
-        model = run.prepare(ImageClassifier(recipe, random_state=self.seed))
-        with run.progress() as progress:
+        recipe = "auto" if self.recipe == "auto" else options.checked_recipe(self.recipe)
+        model = ImageClassifier(recipe, random_state=self.seed, **self.resources)
+        with self.progress() as progress:
             findings = check_folder(
                 folder, model, n_folds=self.folds, labels=not self.no_labels, progress=progress
             )
@@ -71,7 +70,7 @@ class Check(options.Reading):
 
     def check_model(self) -> int:
         """Compare the scores of golden images with those where the model was trained."""
-        from visualwords.apps.pipeline.classifier import ImageClassifier
+        from visualwords import ImageClassifier
         from visualwords.apps.pipeline.model_io import replay_golden
 
         model = ImageClassifier.load(self.target, network=self.network)
@@ -102,6 +101,3 @@ def _print(title: str, findings: "list[Finding]") -> None:
     problems = sum(finding.is_problem for finding in findings)
     notes = len(findings) - problems
     show(f"{title}, {problems} problem{'s' * (problems != 1)}, {notes} note{'s' * (notes != 1)}")
-
-
-check = Check.command()

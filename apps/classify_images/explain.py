@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.options import argument, flag
 from visualwords.apps.command_line.terminal import Cell, note, print_json, print_table, show
-from visualwords.apps.command_line.verb import Work
+from visualwords.apps.command_line.verb import OUTPUT, Work, argument, as_json, flag
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
@@ -22,29 +20,26 @@ class Explain(Work):
     """Show which parts of IMAGE raise or lower the score of a class of MODEL.
 
     The score of a class is the sum of the evidence of all places, plus an offset.
+
+    Parameters
+    ----------
+    output
+        Write a picture of the evidence, laid over the image.
+    labels
+        Class to explain; may be repeated [default: the three best].
     """
 
-    model: str = argument("model")
-    image: str = argument("image")
-    output: str | None = flag(
-        "-o --output heat.png",
-        "Write a picture of the evidence, laid over the image.",
-        shared.OUTPUT,
-    )
-    labels: tuple[str, ...] = flag(
-        "--label L",
-        "Class to explain; may be repeated [default: the three best].",
-        name="labels",
-        multiple=True,
-        shell_complete=options.complete_classes,
-    )
+    model: str = argument()
+    image: str = argument()
+    output: str | None = flag("-o --output heat.png", kind=OUTPUT)
+    labels: tuple[str, ...] = flag("--label L", shell_complete=options.complete_classes)
     network: str | None = options.network
-    as_json: bool = shared.as_json
+    as_json: bool = as_json
 
-    def run(self) -> int:
+    def run(self) -> None:
         """Explain, draw, and print."""
+        from visualwords import ImageClassifier
         from visualwords.apps.explanation.pictures import draw_explanation
-        from visualwords.apps.pipeline.classifier import ImageClassifier
         from visualwords.files import write_atomically
         from visualwords.images import encode_image, read_image
 
@@ -68,7 +63,6 @@ class Explain(Work):
             print_json({"path": self.image, **about, "method": found.method, "classes": classes})
         else:
             _print(found, labels)
-        return 0
 
 
 def _figures(found: "Explanation", label: str) -> dict[str, object]:
@@ -101,6 +95,3 @@ def _print(found: "Explanation", labels: list[str]) -> None:
     title = f"most discriminative for {labels[0]}"
     print_table(["word", "adds"], words, right=["adds"], title=title)
     show(("Exact. " if found.exact else "Attributed: ") + found.method)
-
-
-explain = Explain.command()

@@ -6,23 +6,20 @@ from typing import NoReturn
 import click
 
 import visualwords
-from visualwords.apps.classify_images.cache import cache
-from visualwords.apps.classify_images.check import check
-from visualwords.apps.classify_images.compare import compare
-from visualwords.apps.classify_images.demo import demo
-from visualwords.apps.classify_images.evaluate import evaluate
-from visualwords.apps.classify_images.explain import explain
-from visualwords.apps.classify_images.export import export
-from visualwords.apps.classify_images.features import features
-from visualwords.apps.classify_images.predict import predict
-from visualwords.apps.classify_images.recipes import recipes
-from visualwords.apps.classify_images.serve import serve
-from visualwords.apps.classify_images.studio import studio
-from visualwords.apps.classify_images.train import train
-from visualwords.apps.classify_images.watch import watch
-from visualwords.apps.command_line.exit_codes import HELP
-from visualwords.apps.command_line.info import info_verb
-from visualwords.apps.command_line.verb import HELP_NAMES, VerbGroup, run_command, run_installed
+from visualwords.apps.classify_images.check import Check
+from visualwords.apps.classify_images.compare import Compare
+from visualwords.apps.classify_images.demo_images import Demo
+from visualwords.apps.classify_images.evaluate import Evaluate
+from visualwords.apps.classify_images.explain import Explain
+from visualwords.apps.classify_images.export import Export, Features
+from visualwords.apps.classify_images.housekeeping import Recipes, cache
+from visualwords.apps.classify_images.pages import Serve, Studio
+from visualwords.apps.classify_images.predict import Predict
+from visualwords.apps.classify_images.train import Train
+from visualwords.apps.classify_images.watch import Watch
+from visualwords.apps.command_line.info import Info
+from visualwords.apps.command_line.process import run_installed
+from visualwords.apps.command_line.verb import HELP, HELP_NAMES, VerbGroup, run_command
 
 
 @click.group(cls=VerbGroup, context_settings=HELP_NAMES, epilog=HELP)
@@ -41,10 +38,11 @@ def command() -> None:
 
 
 for verb in (
-    *(demo, train, evaluate, predict, explain, compare, features, export),
-    *(watch, check, info_verb(), recipes, serve, studio, cache),
+    *(Demo, Train, Evaluate, Predict, Explain, Compare, Features, Export),
+    *(Watch, Check, Info, Recipes, Serve, Studio),
 ):
-    command.add_command(verb)
+    command.add_command(verb.command())
+command.add_command(cache)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,13 +5,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
-from visualwords.apps.command_line.options import argument, flag
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import note, say
+from visualwords.apps.command_line.verb import DONE, SKIPPED, argument, flag, n_threads
 
 if TYPE_CHECKING:
-    from visualwords.apps.pipeline.classifier import ImageClassifier
+    from visualwords import ImageClassifier
 
 
 class Watch(options.Deciding):
@@ -21,34 +20,35 @@ class Watch(options.Deciding):
     time, the label, its probability and the novelty. Files that are there already come first.
     After a restart the command goes on where it was stopped, even by a power failure: a journal
     keeps which files are done. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    output
+        Append the results to FILE; .csv names the format, else JSON lines [default: print].
+    journal
+        File that records which images were processed [default: beside the results, else in the
+        user's folder for states].
+    reload
+        Load the model again when its file is replaced.
+    once
+        Predict the files that are there, then stop.
+    settle
+        A file that did not change for this long is complete.
     """
 
-    model: str = argument("model")
-    folder: str = argument("folder")
-    output: str | None = flag(
-        "-o --output FILE",
-        "Append the results to FILE; .csv names the format, else JSON lines [default: print].",
-        shared.OUTPUT,
-    )
+    model: str = argument()
+    folder: str = argument()
+    output: str | None = flag("-o --output FILE", kind=verb.OUTPUT)
     sort_into: str | None = options.sort_into
-    journal: str | None = flag(
-        "--journal FILE",
-        "File that records which images were processed [default: beside the results, else in the "
-        "user's folder for states].",
-    )
-    reload: bool = flag("--reload", "Load the model again when its file is replaced.")
-    once: bool = flag("--once", "Predict the files that are there, then stop.")
-    settle: float = flag(
-        "--settle TIME",
-        "A file that did not change for this long is complete.",
-        default=0.3,
-        show_default="0.3s",
-    )
-    as_json: bool = shared.as_json
-    as_csv: bool = shared.as_csv
-    quiet: Any = shared.quiet
+    journal: str | None = flag("--journal FILE")
+    reload: bool = flag("--reload")
+    once: bool = flag("--once")
+    settle: float = flag("--settle TIME", default="0.3s")
+    as_json: bool = verb.as_json
+    as_csv: bool = verb.as_csv
+    quiet: Any = verb.quiet
     min_confidence: float = options.min_confidence
-    jobs: int | None = shared.jobs
+    jobs: int | None = verb.jobs
     max_pixels: int = options.max_pixels
     network: str | None = options.network
 
@@ -60,7 +60,7 @@ class Watch(options.Deciding):
         from visualwords.errors import FolderError
 
         others = "json" if self.output else "text"
-        form = options.output_format(self.as_json, self.as_csv, self.output, others)
+        form = options.form_of(self.output, others, json=self.as_json, csv=self.as_csv)
         if not os.path.isdir(self.folder):
             raise FolderError(f"{self.folder}: not a folder; create it first")
         place = self.journal or (f"{self.output}.journal" if self.output else _state(self.folder))
@@ -69,7 +69,7 @@ class Watch(options.Deciding):
             file = None if self.output is None else stack.enter_context(open_results(self.output))
             kept = stack.enter_context(Journal(place, file))
             watcher = Watcher(
-                ReloadedModel(self.load, self.model if self.reload else None),
+                ReloadedModel(self.ready_model, self.model if self.reload else None),
                 Arrivals(self.folder, kept.is_done, settle=self.settle, outside=outside),
                 Results(form, file),
                 kept,
@@ -82,14 +82,12 @@ class Watch(options.Deciding):
             watcher.run(once=self.once)
         return SKIPPED if watcher.n_skipped else DONE
 
-    def load(self) -> "ImageClassifier":
+    def ready_model(self) -> "ImageClassifier":
         """The model, ready to predict."""
-        from visualwords.apps.pipeline.classifier import ImageClassifier
         from visualwords.apps.pipeline.model_io import golden_images
 
-        classifier = ImageClassifier.load(self.model, network=self.network)
-        self.decide(classifier, self.model)
-        classifier.set_params(n_jobs=shared.n_threads(self.jobs), max_pixels=self.max_pixels)
+        limits = {"n_jobs": n_threads(self.jobs), "max_pixels": self.max_pixels}
+        classifier = self.load(self.model, self.network, **limits)
         classifier.score_images(golden_images())  # loads what the first image would wait for
         return classifier
 
@@ -104,6 +102,3 @@ def _state(folder: str) -> str:
     place = platformdirs.user_state_path("visualwords", appauthor=False) / "watch"
     place.mkdir(parents=True, exist_ok=True)
     return str(place / f"{name}.journal")
-
-
-watch = Watch.command()

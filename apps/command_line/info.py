@@ -7,10 +7,8 @@ from typing import Any
 
 import click
 
-from visualwords.apps.command_line.exit_codes import DONE
-from visualwords.apps.command_line.options import argument, as_json
 from visualwords.apps.command_line.terminal import print_json, print_table
-from visualwords.apps.command_line.verb import Work
+from visualwords.apps.command_line.verb import Work, argument, as_json
 
 LONGEST = 200  # characters of a value that are shown
 
@@ -21,10 +19,10 @@ class Info(Work):
     MODEL is a model file, or "pedestrian" for the bundled detector.
     """
 
-    model: str = argument("model")
+    model: str = argument()
     as_json: bool = as_json
 
-    def run(self) -> int:
+    def run(self) -> None:
         """Print the manifest."""
         from visualwords.errors import ModelFileError
         from visualwords.model_file import model_path, read_manifest
@@ -33,7 +31,7 @@ class Info(Work):
         manifest = read_manifest(path)
         if self.as_json:
             print_json(manifest)
-            return DONE
+            return
         try:
             rows = {"kind": manifest["kind"], "size": f"{os.path.getsize(path) / 1000:,.0f} kB"}
             rows |= _of_classifier(manifest) if "recipe" in manifest else _of_other(manifest)
@@ -44,7 +42,6 @@ class Info(Work):
                 f"({type(problem).__name__}: {problem})"
             ) from None
         print_table([os.path.basename(self.model), ""], [[k, v] for k, v in rows.items()])
-        return DONE
 
 
 def info_verb(default: str | None = None) -> click.Command:

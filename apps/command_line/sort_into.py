@@ -5,8 +5,8 @@ import os
 import re
 import shutil
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from io import BufferedReader
 from itertools import chain, count
@@ -21,7 +21,6 @@ from visualwords.files import (
     open_regular,
     remove_abandoned,
 )
-from visualwords.progress import Progress, Silent
 
 LONGEST_NAME = 200  # bytes of a folder's name; file systems allow 255
 FORBIDDEN = str.maketrans(dict.fromkeys('/\\:*?"<>|' + "".join(map(chr, range(32))), "_"))
@@ -30,14 +29,8 @@ RESERVED = frozenset(
 )  # names that Windows keeps for devices, with any extension
 
 
-def sort_images(
-    paths: Sequence[str],
-    labels: Sequence[str],
-    folder: str | os.PathLike[str],
-    *,
-    progress: Progress | None = None,
-) -> list[str]:
-    """Copy images into ``folder/label/``.
+class Sorter:
+    """Copies images into ``folder/label/``, one at a time.
 
     A name that is taken gets a number: ``1.jpg``, ``1-2.jpg``, ``1-3.jpg``. A file that is there
     already, with the same name and content, is not copied again, so that a second run adds only
@@ -45,40 +38,17 @@ def sort_images(
 
     Parameters
     ----------
-    paths, labels : sequences of str
     folder : path-like
         Made if it is not there.
-    progress : Progress, optional
-
-    Returns
-    -------
-    list of str
-        Where the copies are.
 
     Examples
     --------
     >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
     >>> _ = (root / "1.jpg").write_bytes(b"a sunset")
-    >>> target, = sort_images([str(root / "1.jpg")], ["evening"], root / "sorted")
+    >>> target = Sorter(root / "sorted").copy(str(root / "1.jpg"), "evening")
     >>> Path(target).relative_to(root).as_posix()
     'sorted/evening/1.jpg'
-    """
-    progress = progress or Silent()
-    progress.start("copying images", len(paths))
-    sorter, copies = Sorter(folder), []
-    for path, label in zip(paths, labels):
-        copies.append(sorter.copy(path, label))
-        progress.advance()
-    return copies
-
-
-class Sorter:
-    """Copies images into folders of their labels, one at a time.
-
-    Parameters
-    ----------
-    folder : path-like
     """
 
     def __init__(self, folder: str | os.PathLike[str]):
@@ -86,7 +56,7 @@ class Sorter:
         self._folders: dict[str, _LabelFolder] = {}
 
     def copy(self, path: str, label: str) -> str:
-        """Copy an image as `sort_images` does; return where the copy is."""
+        """Copy an image; return where the copy is."""
         name = folder_name(label)
         if name not in self._folders:
             self._folders[name] = _LabelFolder(Path(self.folder, name))
@@ -150,7 +120,7 @@ class _LabelFolder:
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
         self._taken: set[str] = set()  # what the names of files share with others
-        self._last: Counter[str] = Counter()  # number of a name's last copy
+        self._numbers = defaultdict[str, Iterator[int]](lambda: count(1))  # of the next copies
         self._unread = defaultdict[tuple[str, int], list[str]](list)  # files by name and size
         self._digests = defaultdict[tuple[str, int], dict[bytes, str]](dict)
         with os.scandir(folder) as entries:
@@ -207,8 +177,7 @@ class _LabelFolder:
         """Name a complete copy; a name that another process took meanwhile is passed over."""
         stem, suffix = os.path.splitext(original)
         while True:
-            self._last[alike(original)] += 1
-            number = self._last[alike(original)]
+            number = next(self._numbers[alike(original)])
             name = original if number == 1 else f"{stem}-{number}{suffix}"
             if alike(name) not in self._taken:
                 with suppress(FileExistsError):

@@ -22,6 +22,7 @@ from visualwords.progress import Progress, Silent
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as RichProgress
     from rich.text import Text
 
 MOST_LISTED = 10
@@ -96,20 +97,20 @@ def say(message: str) -> None:
 
 def note(message: str) -> None:
     """Write one line to stderr, unless ``--quiet`` was given."""
-    if not _was_given("quiet"):
+    if not _remembered().get("visualwords.quiet"):
         say(message)
 
 
 def detail(message: str) -> None:
     """Write one line to stderr if ``--verbose`` was given."""
-    if _was_given("verbose"):
+    if _remembered().get("visualwords.verbose"):
         say(message)
 
 
-def _was_given(name: str) -> bool:
-    """Return whether a flag was given to the command that is running."""
+def _remembered() -> dict[str, Any]:
+    """What the command that is running remembers; nothing outside of one."""
     ctx = click.get_current_context(silent=True)
-    return ctx is not None and bool(ctx.meta.get(f"visualwords.{name}"))
+    return {} if ctx is None else ctx.meta
 
 
 def say_skipped(skipped: Sequence[Iterable[str]]) -> None:
@@ -120,6 +121,11 @@ def say_skipped(skipped: Sequence[Iterable[str]]) -> None:
         say(f"  {name}: {reason}")
     if len(skipped) > MOST_LISTED:
         say(f"  … and {len(skipped) - MOST_LISTED} more (--json lists all)")
+
+
+def listed(skipped: Iterable[Iterable[str]]) -> list[dict[str, str]]:
+    """The skipped files as JSON has them."""
+    return [{"path": path, "reason": reason} for path, reason in skipped]
 
 
 class _Lines(Silent):
@@ -135,7 +141,7 @@ class _Lines(Silent):
 class _Bars:
     """Draws one bar for each stage, by rich's own progress."""
 
-    def __init__(self, bars: Any):
+    def __init__(self, bars: "RichProgress"):
         self.bars = bars
 
     def start(self, stage: str, total: int) -> None:
@@ -160,19 +166,18 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
         with _compiling_noted(_Lines()) as lines:
             yield lines
     else:
+        from rich import progress as rich
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
 
         columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
+            rich.TextColumn("{task.description}", markup=False),
+            rich.BarColumn(),
+            rich.MofNCompleteColumn(),
+            rich.TimeRemainingColumn(elapsed_when_finished=True),
         )
         console = Console(file=sys.stderr)
         with (
-            RichProgress(*columns, console=console, redirect_stdout=False) as bars,
+            rich.Progress(*columns, console=console, redirect_stdout=False) as bars,
             _compiling_noted(_Bars(bars)) as shown,
         ):
             yield shown
@@ -190,8 +195,7 @@ def _compiling_noted(progress: Progress) -> Iterator[Progress]:
     except ImportError:
         yield progress
         return
-    ctx = click.get_current_context(silent=True)
-    noted: dict[str, Any] = {} if ctx is None else ctx.meta
+    noted = _remembered()
 
     class Clock(event.TimingListener):
         def on_end(self, event: event.Event) -> None:
@@ -250,24 +254,28 @@ def results_in(path: str | None, *, held: bool = False) -> Iterator[None]:
             write_atomically(path, lambda target: shutil.copyfileobj(written, target))
 
 
-def equivalent_command(ctx: click.Context | None = None) -> str:
-    """The command line that says the same without a settings file.
+def equivalent_command(**changes: Any) -> str:
+    """The command line that asks for the same without a settings file.
 
-    Flags at their defaults are left out.
+    Parameters
+    ----------
+    changes : parameters that get another value, and those that are left out: None
     """
-    ctx = ctx or click.get_current_context()
+    ctx = click.get_current_context()
     flags: list[str] = []
     names: list[str] = []
     for parameter in ctx.command.params:
-        value = ctx.params.get(parameter.name or "")
-        values = value if isinstance(value, tuple) else (value,)
+        name = parameter.name or ""
+        value = changes.get(name, ctx.params.get(name))
+        values = value if type(value) is tuple else (value,)
+        source = ctx.get_parameter_source(name)
+        is_usual = name not in changes and source is click.core.ParameterSource.DEFAULT
         if isinstance(parameter, click.Argument):
             names += map(str, values)
-        elif value is not None and value != parameter.default:
-            if isinstance(value, bool):
-                flags += (parameter.opts if value else parameter.secondary_opts)[:1]
-            else:
-                flags += [word for one in values for word in (parameter.opts[0], _written(one))]
+        elif isinstance(value, bool):
+            flags += [] if is_usual else (parameter.opts if value else parameter.secondary_opts)[:1]
+        elif value is not None and not is_usual:
+            flags += [word for one in values for word in (parameter.opts[0], _written(one))]
     words = [*names, *flags]
     if any(name.startswith("-") for name in names):
         words = [*flags, "--", *names]

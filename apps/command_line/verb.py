@@ -1,38 +1,311 @@
-"""How commands run: help, settings files, exit codes, errors, Ctrl-C."""
+"""A command: its options and their values, its settings file and help, and how it runs."""
 
-import gc
+import functools
 import inspect
-import io
+import math
 import os
-import signal
-import socket
+import re
 import sys
-import threading
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_origin
 
 import click
 from rich_click import RichCommand, RichContext, RichGroup, RichHelpFormatter
+from rich_click.rich_parameter import RichOption
 
-from visualwords.apps.command_line.exit_codes import (
-    BAD_MODEL,
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    UNEXPECTED,
-)
-from visualwords.apps.command_line.options import BASICS, FILE, flag
 from visualwords.apps.command_line.terminal import equivalent_command, say
-from visualwords.errors import ModelFileError, VisualWordsError
+from visualwords.errors import FolderError, ModelFileError, VisualWordsError
 
+DONE, FAILED, USAGE, SKIPPED, BAD_MODEL = 0, 1, 2, 3, 4  # exit codes
+UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+HELP = (
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some input was skipped, "
+    "4 not a usable model file, 70 unexpected error (--debug adds details), 130 interrupted."
+)
 DEBUG = "--debug"
-PATIENCE = 1.0  # seconds between Ctrl-C and the end, where compiled code delays KeyboardInterrupt
+MOST_JOBS = 1024  # more threads than that fail to start
+MOST_SEED = 2**32 - 1  # of NumPy's generators
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 EVERYTHING = "visualwords.help_all"  # in a context: the help shows all groups of options
+BASICS = "Basics"  # the group of options that --help shows; --help-all shows the others, too
+GROUPS = {
+    "Testing": "test folds seed seeds",
+    "Recipe": "features codebook words fisher second_order sets pyramid kernel solver C max_side "
+    "min_side views settings metric exportable",
+    "Decisions": "class_weight costs thresholds unknown alarm escapes false_alarms min_confidence",
+    "Resources": "deadline memory thumbnails embed_network network jobs cache_size no_cache "
+    "max_pixels scheduler",
+    "Videos and cameras": "every most max_fps timeout reconnects allow_url",
+}
+PARAMETER = re.compile(r"^(\w+)\n((?: {4}.*\n?)+)", re.M)  # of a docstring
+GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
+
+
+class Number(click.FloatRange):
+    """A number in a range, not "nan" or "inf", which a range of click lets through."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
+class OutputFile(click.Path):
+    """A file that can be written, which is checked before any work."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path, or raise an error with the reason why it can't be written."""
+        path = os.fsdecode(super().convert(value, param, ctx))
+        folder, name = os.path.dirname(path) or ".", os.path.basename(path)
+        if not name:
+            raise click.UsageError(f"{path!r} names no file to write; give one, such as result.out")
+        if not os.path.isdir(folder):
+            raise FolderError(f"{path}: the folder {folder} does not exist; create it first")
+        if not os.access(folder, os.W_OK):
+            raise FolderError(f"{path}: the folder {folder} is not writable; choose another one")
+        return path
+
+
+def amount(what: str, example: str, units: Mapping[str, int], kind: type) -> Callable[[str], Any]:
+    """What reads a number with a unit, such as ``90s``; the unit "" is that of a bare number."""
+
+    def read(value: str) -> Any:
+        match = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?([a-zA-Z]*)", value, re.ASCII)
+        number = float(match[1]) * units.get(match[2].lower(), math.nan) if match else math.nan
+        if not math.isfinite(number):
+            raise click.BadParameter(f"{value!r} is not a {what}; write it like {example}")
+        return kind(number)
+
+    return read
+
+
+class Parts(tuple[Any, ...]):
+    """The parts of a value such as ``defect=0.2``; its text is what was typed."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parts(form: str, pattern: str, *kinds: type) -> Callable[[str], Parts]:
+    """What reads the groups of a pattern, each as a value of its kind."""
+
+    def read(value: str) -> Parts:
+        if match := re.fullmatch(pattern, value, re.DOTALL):
+            with suppress(ValueError):
+                made = Parts(kind(text) for kind, text in zip(kinds, match.groups()))
+                made.text = value
+                return made
+        raise click.BadParameter(f"{value!r} must be written {form}")
+
+    return read
+
+
+PATH, FILE, FOLDER = click.Path(), click.Path(dir_okay=False), click.Path(file_okay=False)
+OUTPUT = OutputFile(dir_okay=False)
+COUNT, FOLDS = click.IntRange(min=1), click.IntRange(min=2)
+SHARE = Number(0, 1, min_open=True, max_open=True)
+DURATION = amount("duration", "90s, 10m or 1h", {"": 1, "s": 1, "m": 60, "h": 3600}, float)
+BYTES = {f"{prefix}b": 1000**i for i, prefix in enumerate(("", "k", "m", "g"))}
+BYTES |= {f"{prefix}ib": 1024**i for i, prefix in enumerate(("", "k", "m", "g"))}
+SIZE = amount("memory size", "500MB or 2GB", {"": 1} | BYTES, int)
+KINDS = dict(N=COUNT, P=Number(0, 1), SHARE=SHARE, RATE=SHARE, TIME=DURATION, SIZE=SIZE)
+KINDS |= dict(PATH=PATH, FILE=FILE, DIR=FOLDER, HTML=OUTPUT, SVG=OUTPUT)  # by the placeholder
+
+
+class Field:
+    """An option or an argument; as a field it has the field's name, and a tuple many values."""
+
+    def __init__(self, declare: Callable[..., Any], names: list[str], settings: dict[str, Any]):
+        self.declare, self.names, self.settings = declare, names, settings
+
+    def __call__(self, verb: Callable[..., Any]) -> Any:
+        return self.declare(*self.names, **self.settings)(verb)
+
+    def of(self, name: str, annotation: Any, help: str) -> "Field":
+        """The same as a field, with the help of the record that it is of."""
+        more: dict[str, Any] = {}
+        if self.declare is click.option:
+            more = {"panel": GROUP_OF.get(name, BASICS), "help": self.settings["help"] or help}
+        if get_origin(annotation) is tuple:
+            more |= {"multiple": True} if self.declare is click.option else {"nargs": -1}
+        return Field(self.declare, [*self.names[:-1], name], self.settings | more)
+
+
+def flag(words: str, help: str = "", kind: Any = None, name: str = "", **more: Any) -> Any:
+    """Declare an option, such as ``"-o --output FILE"``; without a placeholder it is a switch.
+
+    Of a field, the docstring of its class has the help. The kind of a value is a type or a
+    function of a text, by default that of its placeholder in `KINDS`, else text. The name is that
+    of the parameter, by default the longest one; more settings are those of `click.option`.
+    """
+    names = [word for word in words.split() if word.startswith("-")]
+    value = " ".join(word for word in words.split() if not word.startswith("-"))
+    name = name or max(names, key=len).split("/")[0].strip("-").replace("-", "_")
+    settings = {"metavar": value, "type": kind or KINDS.get(value)} if value else {"is_flag": True}
+    settings["show_default"] = bool(value) and more.get("default") is not None
+    settings |= {"cls": RichOption, "help": help, "panel": GROUP_OF.get(name, BASICS)}
+    return Field(click.option, [*names, name], settings | more)
+
+
+def argument(**more: Any) -> Any:
+    """Declare an argument, a path unless ``type`` is another, as a field."""
+    return Field(click.argument, [""], {"type": PATH} | more)
+
+
+def fields_of(cls: type) -> dict[str, Any]:
+    """The declarations of a record by their names, its own before those of its bases."""
+    about, fields = dict[str, str](), dict[str, Any]()
+    for base in cls.__mro__:
+        about = dict(PARAMETER.findall(inspect.getdoc(base) or "")) | about
+        fields |= {n: a for n, a in inspect.get_annotations(base).items() if n not in fields}
+    made = {name: getattr(cls, name, None) for name in fields}
+    for name, field in made.items():
+        if isinstance(field, Field):
+            made[name] = field.of(name, fields[name], " ".join(about.get(name, "").split()))
+    return {name: field for name, field in made.items() if callable(field)}
+
+
+def declare(cls: type, verb: Callable[..., Any]) -> Any:
+    """A function with the options and arguments that a record declares."""
+    for field in reversed(fields_of(cls).values()):
+        verb = field(verb)
+    return verb
+
+
+class Shared:
+    """Options that commands of several programs have.
+
+    Parameters
+    ----------
+    jobs
+        Number of threads [default: all cores]. Results do not depend on it.
+    seed
+        Random seed.
+    as_json
+        Print the results as JSON.
+    as_csv
+        Print the results as CSV.
+    raw
+        Write CSV text as it is; by default, formula-like cells are prefixed with ' and control
+        characters are escaped.
+    strict
+        Fail if any file has to be skipped.
+    report
+        Write an HTML report.
+    """
+
+    jobs: int | None = flag("--jobs N", kind=click.IntRange(1, MOST_JOBS))
+    seed: int = flag("--seed N", kind=click.IntRange(0, MOST_SEED), default=0)
+    as_json: bool = flag("--json")
+    as_csv: bool = flag("--csv")
+    raw: bool = flag("--raw")
+    strict: bool = flag("--strict")
+    report: str | None = flag("--report HTML")
+
+
+class Streams:
+    """Options of commands that follow videos, cameras and addresses.
+
+    Parameters
+    ----------
+    every
+        Take every N-th frame of a video, camera or stream.
+    most
+        Stop a video, camera or stream after N frames.
+    max_fps
+        Take at most N frames a second, the newest each time; others are dropped.
+    timeout
+        Report a camera or stream as stalled after this long without a frame.
+    reconnects
+        Open an address again, N times in a row at most, when it ends or stalls.
+    allow_url
+        Open addresses such as rtsp://camera/1; without it nothing reaches the network.
+    """
+
+    every: int = flag("--every N", default=1)
+    most: int | None = flag("--frames N")
+    max_fps: float | None = flag("--max-fps N", kind=Number(0, min_open=True))
+    timeout: float = flag("--timeout SECONDS", kind=Number(0, 3600, min_open=True), default=10.0)
+    reconnects: int = flag("--reconnect N", kind=click.IntRange(min=0), default=0)
+    allow_url: bool = flag("--allow-url")
+
+
+jobs, seed, as_json, as_csv, raw, strict, report = fields_of(Shared).values()
+
+
+def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `Streams`, as ``allow_url`` and ``stream``: parameters of `frames_of`."""
+
+    @functools.wraps(verb)
+    def following(*, allow_url: bool, **given: Any) -> Any:
+        stream = {n: given.pop(n) for n in inspect.get_annotations(Streams) if n in given}
+        return verb(stream=stream, allow_url=allow_url, **given)
+
+    return declare(Streams, following)
+
+
+def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that decide how much is printed to stderr: -q and -v."""
+
+    def remember(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
+        ctx.meta[f"visualwords.{option.name}"] = value  # where `terminal` finds it
+        return value
+
+    about = "Print every step and how long it took."
+    verb = flag("-v --verbose", about, callback=remember, expose_value=False)(verb)
+    return flag("-q --quiet", "Print results, warnings and errors only.", callback=remember)(verb)
+
+
+def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that moves all parallel work of a command to a cluster."""
+
+    @functools.wraps(verb)
+    def anywhere(*, scheduler: str | None, **given: Any) -> Any:
+        if scheduler is None:
+            return verb(**given)
+        from visualwords.apps.cluster.connection import on_cluster
+
+        with on_cluster(scheduler) as client:
+            if client is not None:
+                say(f"cluster dashboard: {client.dashboard_link}")
+            return verb(**given)
+
+    about = "Run on a Dask cluster: tcp://host:port, or local:4 for four local processes."
+    return flag("--scheduler ADDRESS", about)(anywhere)
+
+
+@contextmanager
+def usage_checked() -> Iterator[None]:
+    """Turn a ValueError of the block, which names a wrong setting, into one of the command line."""
+    try:
+        yield
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
+    """Refuse addresses unless the user has allowed them."""
+    from visualwords.frames import kind_of_source
+
+    addresses = [source for source in sources if kind_of_source(source) == "address"]
+    if addresses and not allow_url:
+        raise click.UsageError(
+            f"{addresses[0]} is an address on the network; give --allow-url to open it"
+        )
+
+
+def n_threads(jobs: int | None) -> int:
+    """Return the number of threads that ``--jobs`` asks for."""
+    from joblib import cpu_count
+
+    return jobs or cpu_count()
 
 
 class VerbGroup(RichGroup):
@@ -57,10 +330,9 @@ class VerbGroup(RichGroup):
 class Verb(RichCommand):
     """A command that takes its settings from the command line, else from ``--config F.toml``.
 
-    The keys of the file are the names of the flags without the dashes, and those of the
-    arguments. Flags on the command line override the file. Relative paths are relative to the
-    current folder, as on the command line. ``--help`` shows the basic options and names the
-    others, ``--help-all`` shows all, in groups.
+    The keys of the file are the names of the flags without the dashes, and those of the arguments.
+    Relative paths are relative to the current folder. ``--help`` shows the basic options and names
+    the others, ``--help-all`` shows all, in groups.
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -95,46 +367,33 @@ class Verb(RichCommand):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; print the equivalent one if settings came from a file."""
         if ctx.default_map:
-            say(f"equivalent command: {equivalent_command(ctx)}")
+            say(f"equivalent command: {equivalent_command()}")
         return super().invoke(ctx)
 
 
 class Work:
     """A command as a record of what was asked for; its docstring is the help.
 
-    A field whose value declares an option or an argument becomes a parameter of that name; bases
-    that several commands share come after a command's own fields. A plain value in the place of a
-    declaration fixes it.
+    A field that declares an option or an argument is a parameter, and the section Parameters of the
+    docstring says what it does. A plain value in the place of a declaration fixes it.
     """
 
     def __init__(self, **given: Any):
         vars(self).update(given)
 
-    def run(self) -> int:
-        """Do the work; return the exit code."""
+    def run(self) -> int | None:
+        """Do the work; return the exit code if it is not that of success."""
         raise NotImplementedError
 
     @classmethod
     def command(cls) -> click.Command:
         """Return the command for click."""
 
-        def work(**given: Any) -> int:
+        def work(**given: Any) -> int | None:
             return cls(**given).run()
 
-        names = dict.fromkeys(n for base in cls.__mro__ for n in inspect.get_annotations(base))
-        made: Any = work
-        for declare in filter(callable, (getattr(cls, name, None) for name in reversed(names))):
-            made = declare(made)
-        return click.command(cls.__name__.lower(), cls=Verb, help=cls.__doc__)(made)
-
-
-@contextmanager
-def usage_checked() -> Iterator[None]:
-    """Turn a ValueError of the block, which names a wrong setting, into one of the command line."""
-    try:
-        yield
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
+        text = (inspect.getdoc(cls) or "").partition("\n\nParameters\n-")[0]
+        return click.command(cls.__name__.lower(), cls=Verb, help=text)(declare(cls, work))
 
 
 def _show_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
@@ -160,18 +419,17 @@ def _take_settings(ctx: click.Context, _: click.Parameter, path: str | None) -> 
                 f"{path}: {ctx.command.name} has no setting {key!r}; it has "
                 f"{', '.join(sorted(known))}"
             )
-        parameter, is_bool = known[key], isinstance(value, bool)
+        parameter, wanted = known[key], "one value"
+        kinds: tuple[type, ...] = (str, int, float)
         if getattr(parameter, "is_flag", False):
-            wanted, is_right = "true or false", is_bool
+            wanted, kinds = "true or false", (bool,)
         elif parameter.multiple or parameter.nargs == -1:
-            wanted, is_right = "a list", isinstance(value, list)
-        else:
-            wanted, is_right = "one value", isinstance(value, str | int | float) and not is_bool
-        if not is_right:
+            wanted, kinds = "a list", (list,)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise click.UsageError(f"{path}: {key} is {value!r}; it must be {wanted}")
         # As text, numbers are converted like those of flags: 1.5 is refused for an integer.
         as_text = [str(one) for one in value] if isinstance(value, list) else str(value)
-        defaults[str(parameter.name)] = value if is_bool else as_text
+        defaults[str(parameter.name)] = value if isinstance(value, bool) else as_text
     ctx.default_map = defaults
 
 
@@ -189,10 +447,7 @@ def _read_toml(path: str) -> dict[str, Any]:
 
 
 def run_command(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; errors are one sentence, never a traceback.
-
-    ``--debug`` anywhere before ``--`` adds the traceback of an unexpected error.
-    """
+    """Run a command and return its exit code; errors are a sentence, and ``--debug`` adds more."""
     argv = _typed_arguments() if argv is None else list(argv)
     end = argv.index("--") if "--" in argv else len(argv)
     words = [word for i, word in enumerate(argv) if word != DEBUG or i > end]
@@ -207,21 +462,21 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
     except click.ClickException as problem:
         ctx = getattr(problem, "ctx", None)
         say(f"{ctx.command_path if ctx else name} --help lists the options")
-        return _fail(problem.format_message(), problem.exit_code)
+        return fail(problem.format_message(), problem.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
     except VisualWordsError as problem:
-        return _fail(str(problem), BAD_MODEL if isinstance(problem, ModelFileError) else FAILED)
+        return fail(str(problem), BAD_MODEL if isinstance(problem, ModelFileError) else FAILED)
     except BrokenPipeError:  # the reader, such as head, has seen enough
         return FAILED
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
-        return _fail(f"{where}{(problem.strerror or str(problem)).lower()}", FAILED)
+        return fail(f"{where}{(problem.strerror or str(problem)).lower()}")
     except MemoryError:
-        return _fail("not enough memory; use fewer images or a smaller recipe", FAILED)
+        return fail("not enough memory; use fewer images or a smaller recipe")
     except RecursionError:
-        return _fail("the input is nested too deeply; use plain values", FAILED)
+        return fail("the input is nested too deeply; use plain values")
     except Exception as problem:
         from traceback import extract_tb, format_exception
 
@@ -230,23 +485,21 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
                 say(line)
         place = extract_tb(problem.__traceback__)[-1]
         what = " ".join(f"{type(problem).__name__}: {problem}".split())
-        return _fail(
+        return fail(
             f"unexpected {what} ({os.path.basename(place.filename)}, line {place.lineno}); this is "
             f"a bug: please report it with the command and what {DEBUG} adds to it",
             UNEXPECTED,
         )
 
 
-def _fail(message: str, code: int) -> int:
+def fail(message: str, code: int = FAILED) -> int:
+    """Print the sentence of an error; return the exit code."""
     say(f"error: {message}")
     return code
 
 
 def _typed_arguments() -> list[str]:
-    """The arguments of this process, with patterns such as ``new/*.jpg`` expanded.
-
-    Shells do that, but not those of Windows.
-    """
+    """The arguments of this process; patterns are expanded where shells do not: on Windows."""
     words = sys.argv[1:]
     if sys.platform == "win32":
         from glob import glob
@@ -254,90 +507,3 @@ def _typed_arguments() -> list[str]:
         found = [[] if os.path.lexists(word) else sorted(glob(word)) for word in words]
         return [path for word, paths in zip(words, found) for path in paths or [word]]
     return words
-
-
-def run_installed(main: Callable[[], int]) -> NoReturn:
-    """Run a command that owns its process: Ctrl-C ends it within seconds, whatever is running."""
-    open_standard_streams()
-    code = INTERRUPTED
-    with suppress(KeyboardInterrupt):  # main handles it once it has started
-        answer_ctrl_c_in_time()
-        code = main()
-    _end(code)
-
-
-def open_standard_streams() -> None:
-    """Replace closed streams, and let none fail on characters that it can't encode.
-
-    A closed stream's number would go to the next file that is opened. On Windows, files and pipes
-    get UTF-8, unless PYTHONIOENCODING names another encoding, instead of a code page with few
-    characters; and the lines' ends as they are, since those of CSV have a carriage return already.
-    """
-    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
-        if getattr(sys, name) is None:
-            with suppress(OSError):
-                while os.open(os.devnull, os.O_RDWR) < number:
-                    pass
-            mode = "r" if number == 0 else "w"
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            if sys.platform == "win32" and not stream.isatty():
-                named = "PYTHONIOENCODING" in os.environ
-                stream.reconfigure(encoding=stream.encoding if named else "utf-8", newline="\n")
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _end(code: int) -> NoReturn:
-    """End the process."""
-    try:
-        sys.stdout.flush()
-    except OSError as problem:  # the disk is full, or the reader has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for the flush at the very end
-        if not isinstance(problem, BrokenPipeError):
-            _fail(f"output: {(problem.strerror or str(problem)).lower()}", FAILED)
-        code = code or FAILED
-    if code == INTERRUPTED:
-        # Threads may still be decoding; a regular exit would finalize the interpreter under them
-        # and abort. Incomplete files have only temporary names.
-        os._exit(code)
-    gc.freeze()  # skips a last search for reference cycles, which takes 0.2 s
-    sys.exit(code)
-
-
-def answer_ctrl_c_in_time() -> None:
-    """Start to watch for Ctrl-C; only for a program that owns the process.
-
-    Python raises ``KeyboardInterrupt`` between two bytecode instructions, which a compiled loop
-    can delay by seconds. The program gets `PATIENCE` to stop by itself, then the process ends.
-    Nothing is lost by that: files get their names only when they are complete.
-    """
-    signal.signal(signal.SIGINT, _interrupt_once)
-    sys.unraisablehook = _pass_over_interruption
-    receiving, sending = socket.socketpair()
-    sending.setblocking(False)
-    signal.set_wakeup_fd(sending.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(receiving, sending), daemon=True).start()
-
-
-def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    # A second Ctrl-C would interrupt the handling of the first.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-def _pass_over_interruption(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Print what a finalizer can't raise, unless Ctrl-C met it there; `_watch` ends the process."""
-    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(unraisable)
-
-
-def _watch(receiving: socket.socket, sending: socket.socket) -> None:
-    # The handler in C writes the number of every signal, even while the interpreter is busy.
-    # The argument ``sending`` keeps the socket open as long as the thread runs.
-    while signal.SIGINT not in receiving.recv(1):
-        pass
-    time.sleep(PATIENCE)
-    sys.stderr.write("interrupted\n")
-    sys.stderr.flush()
-    os._exit(INTERRUPTED)

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
-from visualwords.apps.command_line.options import OUTPUT, Number, argument, flag
-from visualwords.apps.command_line.verb import Work
+from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line.verb import DONE, OUTPUT, SKIPPED, Number, Work, argument, flag
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ class Evaluate(Work):
     difficult objects count neither as missed nor as false.
     """
 
-    scenes: str = argument("scenes")
+    scenes: str = argument()
     annotations: str | None = options.annotations
     label: str | None = flag("--label NAME", "Label of the boxes to find [default: the model's].")
     report: str | None = shared.report

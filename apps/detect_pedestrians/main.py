@@ -7,16 +7,20 @@ from typing import Any, NoReturn
 import click
 
 import visualwords
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.exit_codes import HELP
+from visualwords.apps.command_line import verb as shared
 from visualwords.apps.command_line.info import info_verb
-from visualwords.apps.command_line.options import FOLDER, OUTPUT, PATH, argument, flag
+from visualwords.apps.command_line.process import run_installed
 from visualwords.apps.command_line.verb import (
+    FOLDER,
+    HELP,
     HELP_NAMES,
+    OUTPUT,
+    PATH,
     VerbGroup,
     Work,
+    argument,
+    flag,
     run_command,
-    run_installed,
 )
 from visualwords.apps.detect_pedestrians import options
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
@@ -34,7 +38,7 @@ class Run(Work):
     probability that a box is right, in photographs with one pedestrian on average.
     """
 
-    sources: tuple[str, ...] = argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+    sources: tuple[str, ...] = argument(required=True, metavar="SOURCE...")
     output: str | None = flag(
         "-o --output OUT",
         "Folder for annotated pictures, or for a video a file ending in .mp4 or .avi.",

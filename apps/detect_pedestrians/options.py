@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from visualwords.apps.command_line.options import PATH, SHARE, Number, flag
+from visualwords.apps.command_line.verb import PATH, SHARE, Number, flag
 
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector

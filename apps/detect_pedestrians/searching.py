@@ -26,7 +26,7 @@ from visualwords.apps.annotations.yolo import YoloFolder
 from visualwords.apps.cluster.connection import check_seen
 from visualwords.apps.command_line import terminal
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
-from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
+from visualwords.apps.command_line.verb import DONE, SKIPPED
 from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.drawing import draw_detections
 from visualwords.apps.detection.tracking import Tracker

@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
-from visualwords.apps.command_line.options import OUTPUT, Pair, argument, flag
-from visualwords.apps.command_line.verb import Work, usage_checked
+from visualwords.apps.command_line import verb as shared
+from visualwords.apps.command_line.verb import (
+    DONE,
+    OUTPUT,
+    SKIPPED,
+    Work,
+    argument,
+    flag,
+    parts,
+    usage_checked,
+)
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
@@ -47,21 +54,21 @@ class Train(Work):
     the last third.
     """
 
-    positives: str = argument("positives")
-    negatives: str | None = argument("negatives", required=False)
+    positives: str = argument()
+    negatives: str | None = argument(required=False)
     annotations: str | None = options.annotations
     output: str = flag("-o --output MODEL", "Model file to write.", OUTPUT, required=True)
     window: tuple[int, int] | None = flag(
         "--window WxH",
         "Size of the window in pixels, multiples of 8 [default: 64x128; with --annotations, the "
         "shape of the median box].",
-        Pair("like 64x128", "x", int, int),
+        parts("like 64x128", r"(\d+)x(\d+)", int, int),
     )
     object_share: tuple[float, float] | None = flag(
         "--object-share WxH",
         "Share of the window's width and height that the object takes [default: 0.6x0.75; with "
         "--annotations, by the median box].",
-        Pair("like 0.6x0.75", "x", float, float),
+        parts("like 0.6x0.75", "([^x]+)x([^x]+)", float, float),
     )
     label: str | None = flag(
         "--label NAME",

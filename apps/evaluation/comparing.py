@@ -29,7 +29,7 @@ from visualwords.progress import Progress, Silent
 __all__ = ["ComparedRecipe", "compare"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class ComparedRecipe:
     """How a recipe did, and how that compares with the best one.
 
@@ -63,12 +63,12 @@ class ComparedRecipe:
 
     name: str
     recipe: Recipe
-    figures: list[float]
-    accuracies: list[float]
-    difference: float
-    interval: tuple[float, float]
-    seconds: float
-    model_bytes: int
+    figures: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+    difference: float = 0.0
+    interval: tuple[float, float] = (0.0, 0.0)
+    seconds: float = 0.0
+    model_bytes: int = 0
     skipped: list[Skipped] = field(default_factory=list)
 
     def __repr__(self) -> str:
@@ -178,37 +178,27 @@ def compare(
         for recipe in found:
             check_training(recipe, divisions[0].training, progress=progress)
         _encode_all(found, divisions, env)
-        tests: list[list[Trial]] = [[] for _ in found]
-        seconds, sizes = np.zeros(len(found)), [0] * len(found)
-        skipped: list[dict[Skipped, None]] = [{} for _ in found]
-        steps = list(product(divisions, enumerate(found)))
-        for number, (division, (i, recipe)) in enumerate(steps, 1):
-            progress.status(f"{number} of {len(steps)}: {recipe.name}, {division.title}")
-            model = ImageClassifier(recipe, random_state=division.seed, n_jobs=n_jobs, **settings)
-            begun = time.process_time()  # all but the classifier is in the cache
+        rows = [ComparedRecipe(recipe.name, recipe) for recipe in found]
+        tests: dict[str, list[Trial]] = {row.name: [] for row in rows}
+        steps = list(product(divisions, rows))
+        for number, (division, row) in enumerate(steps, 1):
+            progress.status(f"{number} of {len(steps)}: {row.name}, {division.title}")
+            about = {"random_state": division.seed, "n_jobs": n_jobs, **settings}
+            model, begun = ImageClassifier(row.recipe, **about), time.process_time()
             model.fit(division.training, progress=progress, warn=False)
-            tests[i].append(run_trial(model, division.testing, progress=progress))
-            seconds[i] += (time.process_time() - begun) / len(divisions)
-            skipped[i] |= dict.fromkeys([*model.skipped_, *tests[i][-1].skipped])
+            trial = run_trial(model, division.testing, progress=progress)
+            row.seconds += (time.process_time() - begun) / len(divisions)
+            row.figures.append(trial.evaluation.mean_per_class)
+            row.accuracies.append(trial.evaluation.accuracy)
+            row.skipped[:] = dict.fromkeys([*row.skipped, *model.skipped_, *trial.skipped])
             # Once for each recipe: compressing it takes longer than many a classifier.
-            sizes[i] = sizes[i] or _size_of(model)
+            row.model_bytes = row.model_bytes or _size_of(model)
+            tests[row.name].append(trial)
     share = float(np.mean([len(d.testing) / len(d.training) for d in divisions]))
-    figures = [[test.evaluation.mean_per_class for test in some] for some in tests]
-    best, *others = sorted(range(len(found)), key=lambda i: -np.mean(figures[i]))
-    rows = [
-        ComparedRecipe(
-            found[i].name,
-            found[i],
-            figures=figures[i],
-            accuracies=[test.evaluation.accuracy for test in tests[i]],
-            difference=float(np.mean(figures[best]) - np.mean(figures[i])),
-            interval=(0.0, 0.0) if i == best else _interval(tests[best], tests[i], share),
-            seconds=float(seconds[i]),
-            model_bytes=sizes[i],
-            skipped=list(skipped[i]),
-        )
-        for i in (best, *others)
-    ]
+    best, *others = rows = sorted(rows, key=lambda row: -row.mean)
+    for row in others:
+        row.difference = best.mean - row.mean
+        row.interval = _interval(tests[best.name], tests[row.name], share)
     return Comparison(rows)
 
 
@@ -216,8 +206,7 @@ def _checked(recipes: Sequence["str | Recipe"]) -> list[Recipe]:
     """The recipes of names; two of a name, or one alone, are refused."""
     found = [find_recipe(recipe) for recipe in recipes]
     names = [recipe.name for recipe in found]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise RecipeError(f"two recipes are named {twice[0]!r}; names must differ")
     if len(found) < 2:
         raise RecipeError("nothing to compare: give at least two recipes")
@@ -234,15 +223,14 @@ def _divisions(
         images = as_folder(folder)
         if not {"train", "test"} <= set(images.splits):
             raise FolderError(f"{images.path}: no train and test parts; compare by folds")
-        training = Dataset.of_folder(images.part("train"))
-        testing = Dataset.of_folder(images.part("test"))
+        training, testing = (Dataset.of_folder(images.part(name)) for name in ("train", "test"))
         return [_Division(f"seed {seed}", seed, training, testing) for seed in numbers]
     data = Dataset.of(folder)
     data.check_classes()
     data = ready_for_folds(data, env)
     divisions = []
     for seed in numbers:
-        parts = divide(data.folds(folds, seed))
+        parts = list(divide(data.folds(folds, seed)))
         for number, (outside, inside) in enumerate(parts, 1):
             title = f"fold {number} of {len(parts)}" + f", seed {seed}" * (seeds > 1)
             divisions.append(_Division(title, seed, data.part(outside), data.part(inside)))
@@ -251,30 +239,22 @@ def _divisions(
 
 def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environment) -> None:
     """Let all encoders learn, and encode every image by all of them in one pass, into the cache."""
-    contents = {
-        id(content): content
-        for division in divisions
-        for part in (division.training, division.testing)
-        for content in part.contents
-    }.values()
+    data = [part for one in divisions for part in (one.training, one.testing)]
+    contents = list({id(content): content for part in data for content in part.contents}.values())
     if any(not isinstance(content.source, str) for content in contents):
         return  # the cache keeps what is made of files
+    nothing = [None] * len(contents)
+    every = Dataset(contents, np.full(len(contents), ""), nothing, nothing)
     for view in sorted({recipe.view for recipe in recipes}, key=str):
-        channels = {
-            repr(channel.unweighted): channel.unweighted
-            for recipe in recipes
-            for channel in recipe.channels
-            if recipe.view == view
-        }
-        together = list(channels.values())
+        alike = [recipe for recipe in recipes if recipe.view == view]
+        plain = [channel.unweighted for recipe in alike for channel in recipe.channels]
+        channels = list({repr(channel): channel for channel in plain}.values())
         encoders = {
             encoder.fingerprint(): encoder
             for division in divisions
-            for encoder in learn(together, division.training, view, env, division.seed)
+            for encoder in learn(channels, division.training, view, env, division.seed)
         }
-        nothing = [None] * len(contents)
-        data = Dataset(list(contents), np.full(len(contents), ""), nothing, nothing)
-        for _ in encode_each(list(encoders.values()), data, view, env):
+        for _ in encode_each(list(encoders.values()), every, view, env):
             pass
 
 

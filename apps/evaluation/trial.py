@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from visualwords.apps.evaluation.figures import Evaluation, bootstrap, compare
+from visualwords.apps.evaluation.figures import Alarms, ClassCurve, Evaluation, bootstrap, compare
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.costs import check_scores
 from visualwords.apps.pipeline.dataset import Dataset
@@ -21,6 +21,8 @@ from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, Silent
 
 __all__ = ["PairedTrials", "Trial", "cross_validate", "pair_trials", "ready_for_folds", "run_trial"]
+
+LISTS, ARRAYS = ("paths", "truth", "guesses", "groups"), ("scores", "probabilities", "novelty")
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,61 @@ class Trial:
     def part(self, positions: Sequence[int]) -> "Trial":
         """Return the trial of some of its images."""
         chosen = list(positions)
-        fields: dict[str, Any] = {}
-        for name in ("paths", "truth", "guesses", "groups"):
-            values = getattr(self, name)
-            fields[name] = None if values is None else [values[i] for i in chosen]
-        for name in ("scores", "probabilities", "novelty"):
-            values = getattr(self, name)
-            fields[name] = None if values is None else values[chosen]
-        return replace(self, **fields)
+        lists = {name: getattr(self, name) for name in LISTS if getattr(self, name) is not None}
+        arrays = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
+        fields: dict[str, Any] = {n: [one[i] for i in chosen] for n, one in lists.items()}
+        return replace(self, **fields, **{n: one[chosen] for n, one in arrays.items()})
+
+    @cached_property
+    def curves(self) -> list[ClassCurve]:
+        """Of all classes that have test images, where others have too and probabilities exist."""
+        if self.probabilities is None:
+            return []
+        truth, columns = np.array(self.truth), zip(self.classes, self.probabilities.T)
+        curves = [ClassCurve(name, column, truth == name) for name, column in columns]
+        return [curve for curve in curves if 0 < curve.positive.sum() < len(truth)]
+
+    @cached_property
+    def alarm(self) -> Alarms | None:
+        """What the model's alarm does; None without one, or without images on both sides."""
+        alarm = None if self.decision is None else self.decision.alarm
+        if alarm is None or self.probabilities is None:
+            return None
+        positive = np.isin(self.truth, alarm.names)
+        if positive.all() or not positive.any():
+            return None
+        chances = alarm.probability(self.probabilities)
+        curve = ClassCurve(" or ".join(alarm.names), chances, positive)
+        return Alarms(list(alarm.names), curve, curve.at(alarm.threshold, 1.0))
+
+    @cached_property
+    def cost(self) -> tuple[float, tuple[float, float]] | None:
+        """The mean cost of a label, and its 95 % interval (bootstrap, over groups).
+
+        Images of classes that the model does not know are left out. None where it has no costs,
+        or knows the class of no image.
+        """
+        column = {name: i for i, name in enumerate(self.classes)}
+        known = [i for i, name in enumerate(self.truth) if name in column]
+        if self.decision is None or self.decision.costs is None or not known:
+            return None
+        codes = np.array([column.get(self.guesses[i], -1) for i in known], np.intp)
+        truth = np.array([column[self.truth[i]] for i in known], np.intp)
+        costs = self.decision.expected_costs(codes, truth)
+        groups = None if self.groups is None else [self.groups[i] for i in known]
+        return float(costs.mean()), bootstrap(costs, groups)
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as what JSON can hold."""
+        figures = self.evaluation.to_json()
+        if self.cost is not None:
+            figures["mean_cost"], interval = self.cost
+            figures["mean_cost_interval_95"] = list(interval)
+        if self.alarm is not None:
+            figures["alarm"] = self.alarm.to_json()
+        for curve in self.curves:
+            figures["classes"][curve.name] |= curve.to_json()
+        return figures
 
     @property
     def certainty(self) -> np.ndarray:
@@ -198,31 +247,29 @@ def _joined(trials: list[Trial]) -> Trial:
     """The trials of all folds as one; a class that a fold did not know scores lowest."""
     classes = sorted({name for trial in trials for name in trial.classes})
 
-    def chained(name: str) -> list[Any]:
-        return [one for trial in trials for one in getattr(trial, name) or []]
+    def aligned(name: str, missing: float) -> np.ndarray | None:
+        parts = [getattr(trial, name) for trial in trials]
+        if any(part is None for part in parts):
+            return None
+        rows = np.full((sum(map(len, parts)), len(classes)), missing)
+        starts = np.cumsum([0, *map(len, parts)])
+        for start, part, trial in zip(starts, parts, trials):
+            columns = np.searchsorted(classes, trial.classes)
+            rows[start : start + len(part), columns] = part
+        return rows
 
-    def aligned(name: str, missing: float) -> np.ndarray:
-        rows = []
-        for trial in trials:
-            values = getattr(trial, name)
-            rows.append(np.full((len(values), len(classes)), missing))
-            rows[-1][:, np.searchsorted(classes, trial.classes)] = values
-        return np.vstack(rows)
-
-    def known(name: str) -> bool:
-        return all(getattr(trial, name) is not None for trial in trials)
-
+    lists: dict[str, Any] = {
+        name: [one for trial in trials for one in getattr(trial, name) or []]
+        for name in (*LISTS, "skipped")
+    }
+    novelty = [trial.novelty for trial in trials if trial.novelty is not None]
     return Trial(
         classes,
-        chained("paths"),
-        chained("truth"),
-        chained("guesses"),
-        scores=aligned("scores", -np.inf),
-        probabilities=aligned("probabilities", 0.0) if known("probabilities") else None,
-        skipped=chained("skipped"),
+        **lists,
+        scores=np.asarray(aligned("scores", -np.inf)),
+        probabilities=aligned("probabilities", 0.0),
         n_folds=len(trials),
-        groups=chained("groups"),
-        novelty=np.concatenate([t.novelty for t in trials]) if known("novelty") else None,
+        novelty=np.concatenate(novelty) if len(novelty) == len(trials) else None,
         decision=trials[0].decision if all(t.classes == classes for t in trials) else None,
     )
 
@@ -257,14 +304,19 @@ class PairedTrials:
     second: Trial
 
     @cached_property
+    def gains(self) -> np.ndarray:
+        """Of each image 1 if only the second model is right, −1 if only the first is, else 0."""
+        return self.second.right.astype(int) - self.first.right
+
+    @cached_property
     def changed(self) -> list[Changed]:
         """Images with another label: those that became worse, then better, then the others."""
         a, b = self.first, self.second
-        verdicts = {-1: "worse", 1: "better", 0: "both wrong"}
-        named = [verdicts[gain] for gain in self.gains.tolist()]
+        verdicts = ("both wrong", "better", "worse")  # by the gain, 0, 1 or −1
+        named = [verdicts[gain] for gain in self.gains]
         images = map(Changed, a.paths, a.truth, a.guesses, b.guesses, named)
         found = [one for one in images if one.first != one.second]
-        return sorted(found, key=lambda one: list(verdicts.values()).index(one.verdict))
+        return sorted(found, key=lambda one: -verdicts.index(one.verdict))
 
     @property
     def n_worse(self) -> int:
@@ -296,11 +348,6 @@ class PairedTrials:
     def difference(self) -> float:
         """Accuracy of the second model minus that of the first."""
         return self.second.evaluation.accuracy - self.first.evaluation.accuracy
-
-    @property
-    def gains(self) -> np.ndarray:
-        """Of each image 1 if only the second model is right, −1 if only the first is, else 0."""
-        return self.second.right.astype(int) - self.first.right
 
     @property
     def interval(self) -> tuple[float, float]:

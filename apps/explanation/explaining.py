@@ -62,6 +62,7 @@ SECOND_ORDER = (
 )
 SETS = "each bin's weights are shared equally among the patches in it"
 CLASSES_AT_A_TIME = 8
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 NOWHERE = "the recipe has columns without a place in the image; they are part of the offset"
 
 
@@ -84,6 +85,14 @@ class Shares(NamedTuple):
     names: list[str]
     words: np.ndarray | None = None
     exact: bool = False
+
+    def evidence(self, name: str, positions: np.ndarray, sizes: np.ndarray) -> ChannelEvidence:
+        """The evidence of a channel, in single precision."""
+        single = (positions, sizes, self.of_places, self.of_names)
+        centers, extents, evidence, values = (array.astype(np.float32) for array in single)
+        return ChannelEvidence(
+            name, centers, extents, self.words, evidence, self.names, values, self.exact
+        )
 
 
 def explain_image(model: "FittedImageClassifier", image: Any) -> Explanation:
@@ -119,8 +128,8 @@ def explain_image(model: "FittedImageClassifier", image: Any) -> Explanation:
         starts = np.cumsum([part.shape[1] for part in parts])[:-1]
         given = _names(model.encoders_), model.encoders_, images, found, np.split(columns, starts)
         shared = [share(*channel) for channel in zip(*given)]
-        channels = [channel for channel, _ in shared]
-        sentence = "; ".join(dict.fromkeys(method for _, method in shared))
+        channels = [evidence for evidence, _ in shared]
+        sentence = "; ".join(dict.fromkeys(how for _, how in shared))
         method = f"{sentence[:1].upper()}{sentence[1:]}."
     else:
 
@@ -147,10 +156,8 @@ def explain_image(model: "FittedImageClassifier", image: Any) -> Explanation:
 def _names(encoders: list[ChannelEncoder]) -> list[str]:
     """The extractors, with a number appended to those that occur more than once."""
     names = [encoder.channel.extractor for encoder in encoders]
-    return [
-        name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
-        for i, name in enumerate(names)
-    ]
+    numbers = [f" {names[: i + 1].count(name)}" for i, name in enumerate(names)]
+    return [n + number * (names.count(n) > 1) for n, number in zip(names, numbers)]
 
 
 def _left_out(
@@ -183,7 +190,7 @@ def _left_out(
             positions = (np.stack([column.ravel(), row.ravel()], axis=1) + 0.5) / GRID
             sizes = np.full_like(positions, 1 / GRID)
         shares = Shares(LEAVING_OUT, lost, np.zeros((0, len(scores))), [])
-        channels.append(channel_evidence(name, positions, sizes, shares))
+        channels.append(shares.evidence(name, positions, sizes))
     return channels
 
 
@@ -191,10 +198,9 @@ def _without_parts(encoder: ChannelEncoder, image: np.ndarray, found: Any) -> li
     """What the extractor sees of the image without each of its parts."""
     if isinstance(found, LocalFeatures):
         part = _parts(found.positions)
+        arrays = found.descriptors, found.positions, found.sizes
         kept = [part != number for number in range(GRID * GRID)]
-        return [
-            LocalFeatures(found.descriptors[k], found.positions[k], found.sizes[k]) for k in kept
-        ]
+        return [LocalFeatures(*(array[k] for array in arrays)) for k in kept]
     height, width = image.shape[:2]
     mean = np.rint(image.mean(axis=(0, 1))).astype(np.uint8)
     seen = []
@@ -232,33 +238,20 @@ def share(
         Of no places where the columns have none: the values are part of the offset.
     method : str
     """
-    values, n_classes = values.astype(np.float64), values.shape[1]
+    values = values.astype(np.float64)
     positions = sizes = np.zeros((0, 2))
-    shares = Shares(NOWHERE, np.zeros((0, n_classes)), np.zeros((0, n_classes)), [])
+    shares: Shares | None = None
     if isinstance(found, LocalFeatures):
-        of_patches = _of_patches(encoder, found, values)
-        if of_patches is not None:
-            positions, sizes, shares = found.positions, sizes_of(found, image), of_patches
-    else:
-        places = encoder.channel.build().column_places(image)
-        if places is not None:
-            of_names = np.zeros((len(places.names), n_classes))
-            np.add.at(of_names, places.name_of, values)
-            positions, sizes, of_places = places.positions, places.sizes, places.shares @ values
-            shares = Shares(places.method, of_places, of_names, places.names, exact=True)
-    return channel_evidence(name, positions, sizes, shares), shares.method
-
-
-def channel_evidence(
-    name: str, positions: np.ndarray, sizes: np.ndarray, shares: Shares
-) -> ChannelEvidence:
-    """The evidence of a channel, in single precision."""
-    positions, sizes, evidence, values = (
-        array.astype(np.float32) for array in (positions, sizes, shares.of_places, shares.of_names)
-    )
-    return ChannelEvidence(
-        name, positions, sizes, shares.words, evidence, shares.names, values, shares.exact
-    )
+        if shares := _of_patches(encoder, found, values):
+            positions, sizes = found.positions, sizes_of(found, image)
+    elif (places := encoder.channel.build().column_places(image)) is not None:
+        of_names = np.zeros((len(places.names), values.shape[1]))
+        np.add.at(of_names, places.name_of, values)
+        of_places = places.shares @ values
+        positions, sizes = places.positions, places.sizes
+        shares = Shares(places.method, of_places, of_names, places.names, exact=True)
+    shares = shares or Shares(NOWHERE, values[:0], values[:0], [])
+    return shares.evidence(name, positions, sizes), shares.method
 
 
 def sizes_of(found: LocalFeatures, image: np.ndarray) -> np.ndarray:
@@ -270,8 +263,9 @@ def _of_patches(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarra
     """What each patch has of a channel's values; None for an encoder without places."""
     stage, n_classes = encoder.codebook, values.shape[1]
     if isinstance(stage, BagOfWords):
-        words = stage.words_of(found) if len(found) else np.zeros(0, np.int32)
-        shares = stage.share(found, values) if len(found) else np.zeros((0, n_classes))
+        words, shares = np.zeros(0, np.int32), values[:0]
+        if len(found):
+            words, shares = stage.words_of(found), stage.share(found, values)
         of_words = values.reshape(-1, stage.codebook_.n_words, n_classes).sum(axis=0)
         return Shares(WORDS, shares, of_words, _numbered("word", of_words), words, True)
     if isinstance(stage, FisherVectors):
@@ -360,14 +354,10 @@ def responsibilities(encoder: FisherVectors, x: np.ndarray) -> np.ndarray:
     return q / q.sum(axis=1, keepdims=True)
 
 
-def _window_sums(
-    q: np.ndarray, x: np.ndarray, inside: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _window_sums(q: np.ndarray, x: np.ndarray, inside: np.ndarray) -> Sums:
     """Number of patches, Σ q, Σ q x and Σ q x² of every window."""
-    zeroth = inside @ q
-    first = np.stack([(q * window[:, None]).T @ x for window in inside])
-    second = np.stack([(q * window[:, None]).T @ x**2 for window in inside])
-    return inside.sum(axis=1), zeroth, first, second
+    first, second = (np.stack([(q * w[:, None]).T @ y for w in inside]) for y in (x, x**2))
+    return inside.sum(axis=1), inside @ q, first, second
 
 
 def _coefficients(

@@ -163,12 +163,10 @@ class Explanation:
         k : int
             How many, largest absolute value first.
         """
-        column = self.column_of(label)
-        found = [
-            Word(c, word, f"{channel.name} {channel.names[word]}", float(value))
-            for c, channel in enumerate(self.channels)
-            for word, value in enumerate(channel.values[:, column])
-        ]
+        column, found = self.column_of(label), list[Word]()
+        for number, channel in enumerate(self.channels):
+            for word, value in enumerate(channel.values[:, column].tolist()):
+                found.append(Word(number, word, f"{channel.name} {channel.names[word]}", value))
         return sorted(found, key=lambda one: -abs(one.value))[:k]
 
     def column_of(self, label: str | None = None) -> int:

@@ -60,9 +60,8 @@ def draw_explanation(
     height = maps[0].shape[0]
     words = explanation.discriminative_words(labels[0], N_WORDS)
     width = max(2 * GAP + (PANEL + GAP) * (1 + len(labels)), 760)
-    page = Image.new(
-        "RGB", (width, 2 * GAP + height + 3 * LINE + 60 + len(words) * (PATCH + 8)), PAPER
-    )
+    below = 3 * LINE + 60 + len(words) * (PATCH + 8)
+    page = Image.new("RGB", (width, 2 * GAP + height + below), PAPER)
     pen = ImageDraw.Draw(page)
     for number, pixels in enumerate([_panel_size(image), *maps]):
         left = GAP + number * (PANEL + GAP)
@@ -81,17 +80,15 @@ def _panel_size(image: np.ndarray) -> np.ndarray:
     height, width = image.shape[:2]
     scale = PANEL / max(height, width)
     size_wh = max(1, round(width * scale)), max(1, round(height * scale))
-    return cv2.resize(
-        image, size_wh, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-    )
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    return cv2.resize(image, size_wh, interpolation=how)
 
 
 def _caption(explanation: "Explanation", label: str) -> list[str]:
     column = explanation.column_of(label)
     score, offset = explanation.scores[column], explanation.offsets[column].round(6) + 0.0
-    probability = ""
-    if explanation.probabilities is not None:
-        probability = f", {explanation.probabilities[column]:.1%}"
+    chances = explanation.probabilities
+    probability = "" if chances is None else f", {chances[column]:.1%}"
     room = PANEL - length_of(probability)
     return [
         f"{shortened(printable(label), room)}{probability}",
@@ -215,12 +212,9 @@ def overlays(
     """
     shape = image.shape[:2]
     sigma = max(BLUR * max(shape), 0.1)
-    maps = [
-        cv2.GaussianBlur(
-            explanation.heat_map(label, shape), (0, 0), sigma, borderType=cv2.BORDER_REFLECT
-        )
-        for label in labels
-    ]
+    heats = [explanation.heat_map(label, shape) for label in labels]
+    edge = cv2.BORDER_REFLECT
+    maps = [cv2.GaussianBlur(heat, (0, 0), sigma, borderType=edge) for heat in heats]
     limit = max(float(np.percentile(np.abs(maps), 99)), 1e-12)
     return [overlay(image, heat, limit) for heat in maps], limit
 

@@ -108,9 +108,9 @@ class ClassifierAnswers:
             raise RefusedError(409, sentence)
         rule = self.model.decision_
         asked = Decision.of(rule.classes, None, thresholds, question.unknown)
-        changes = {"thresholds": asked.thresholds} if thresholds else {}
+        limits = asked.thresholds if thresholds else rule.thresholds
         model = copy.copy(self.model)  # other threads use it, too
-        model.decision_ = replace(rule, unknown=asked.unknown or rule.unknown, **changes)
+        model.decision_ = replace(rule, unknown=asked.unknown or rule.unknown, thresholds=limits)
         return model
 
     def _class_of(self, label: str) -> str:

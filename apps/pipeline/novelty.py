@@ -1,11 +1,21 @@
 """How unlike its training images an image is: by scores, nearest neighbour and appearance."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visualwords.apps.pipeline.appearance import Appearance
+from visualwords.apps.pipeline.appearance import Appearance, appearance_step
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.encoder import rows_of
+from visualwords.apps.pipeline.similarity import Signer, sketch_rows
+from visualwords.apps.pipeline.stages import Environment, chosen_images, encode_each
 from visualwords.classifiers.one_vs_rest import both_classes
+from visualwords.errors import Skipped
+from visualwords.parallel import with_one_library_thread
+
+if TYPE_CHECKING:
+    from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 
 # Of the highest score, the distance to the nearest image, and the appearance, in the sum; up to
 # the usual value a score is ignored. Kept from a choice among six scores, of which these stay;
@@ -13,6 +23,7 @@ from visualwords.classifiers.one_vs_rest import both_classes
 WEIGHTS = np.array([2.0, 1.0, 4.0])
 USUAL = np.array([-np.inf, 0.0, 1.0])
 MOST_KNOWN = 512  # values that describe how novel held-out images are
+ROUNDS, MOST_TRIED = 5, 2000  # in which classes are left out; images of all of them
 
 
 @dataclass(frozen=True)
@@ -117,6 +128,47 @@ class Novelty:
         if "root" in state:
             appearance = Appearance.of_arrays(state["examples"], state["root"])
         return cls(medians, spreads, known, appearance)
+
+
+@with_one_library_thread
+def left_out_area(model: "FittedImageClassifier", data: Dataset, env: Environment) -> float | None:
+    """How often novelty ranks an image of a left-out class above one of a known class.
+
+    In each of five rounds other classes and another fold are left out of training; the area under
+    the ROC curve of novelty on the fold is the mean of the rounds. Images are encoded as the model
+    encodes them, by what the cache has. None for two classes, or a class of one image or group.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    data = data.part(chosen_images(data.codes, 0, MOST_TRIED))
+    made = list(encode_each(model.encoders_, data, model.recipe_.view, env, [appearance_step()]))
+    data = data.part([i for i, one in enumerate(made) if not isinstance(one, Skipped)])
+    arrays = [one for one in made if not isinstance(one, Skipped)]
+    folds = data.folds_of_all_classes(ROUNDS, 0) if len(data.classes) > 2 else None
+    if folds is None:
+        return None
+    rows = rows_of(model.encoders_, [one[:-1] for one in arrays])
+    looks, sketch = np.stack([one[-1] for one in arrays]), sketch_rows(rows)
+    areas, n_parts = [], min(ROUNDS, len(data.classes))  # of classes
+    env.progress.start("measuring novelty", n_parts)
+    for fold in range(min(n_parts, int(folds.max()) + 1)):
+        left_out = data.codes % n_parts == fold
+        known, here = ~left_out & (folds != fold), folds == fold
+        classifier = model.recipe_.build_classifier(0, env.n_jobs, None)
+        classifier.fit(rows[known], data.labels[known])
+        signer = Signer.fit(sketch[known])
+        codes = np.unique(data.codes[known], return_inverse=True)[1]
+        signs = (
+            classifier.decision_function(rows[here]),
+            signer.distances(sketch[here], *signer.sign(sketch[known])),
+            Appearance.fit(looks[known], codes).distances(looks[here]),
+        )
+        strange = left_out[here]
+        if strange.any() and not strange.all():
+            usual = Novelty.fit(*(sign[~strange] for sign in signs))
+            areas.append(roc_auc_score(strange, usual.of(*signs)))
+        env.progress.advance()
+    return float(np.mean(areas)) if areas else None
 
 
 def held_out_looks(

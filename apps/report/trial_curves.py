@@ -5,15 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from visualwords.apps.evaluation.operating_points import (
-    FALSE_ALARMS,
-    ClassCurve,
-    OperatingPoint,
-    alarm_curve,
-    class_curves,
-    describe_alarm,
-    expected_cost,
-)
+from visualwords.apps.evaluation.figures import FALSE_ALARMS, ClassCurve, OperatingPoint
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.report.markup import html, joined, percent, section, table_of_classes, text
 
@@ -25,7 +17,7 @@ SIDE, LEFT, TOP = 320, 46, 12  # of a plot, and of the room for its labels
 
 def operating_points(trial: Trial) -> Markup:
     """The section on each class's threshold, with ROC and precision-recall curves."""
-    curves, alarm = class_curves(trial), alarm_curve(trial)
+    curves, alarm = trial.curves, trial.alarm
     if not curves:
         lead = "There are no curves: the model has no probabilities, or one class was tested."
         return section("points", "Operating points", lead, "")
@@ -44,10 +36,10 @@ def operating_points(trial: Trial) -> Markup:
     if more := len(curves) - len(hardest):
         shown += html("<p class=soft>{} other classes have larger areas.</p>", more)
     if alarm is not None:
-        sentence = describe_alarm(alarm[1], alarm[0])
-        drawn = html("<div class=words>{}</div>", _curves(*alarm))
+        sentence = str(alarm)
+        drawn = html("<div class=words>{}</div>", _curves(alarm.curve, alarm.point))
         shown = html("<p>{}.</p>{}", sentence[:1].upper() + sentence[1:], drawn) + shown
-    if cost := expected_cost(trial):
+    if cost := trial.cost:
         sentence = (
             "<p>Mean cost of a label: <b>{:.3f}</b>, 95 % confidence interval {:.3f} to {:.3f}."
         )

@@ -30,10 +30,11 @@ N_PHOTOGRAPHS = 300
 
 SORT = """
 import sys
-from visualwords.apps.command_line.sort_into import sort_images
+from visualwords.apps.command_line.sort_into import Sorter
 from visualwords.folders import list_files
-paths = list_files(sys.argv[1])[0]
-sort_images(paths, ["one label"] * len(paths), sys.argv[2])
+sorter = Sorter(sys.argv[2])
+for path in list_files(sys.argv[1])[0]:
+    sorter.copy(path, "one label")
 """
 LIST = """
 import sys
@@ -139,7 +140,7 @@ def measure_sort(folder: Path, n: int) -> None:
             path = images / name.format(i)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"%08d" % i * 500)
-        measure(f"sort_images, {title}", n, "-c", SORT, images, folder / f"sorted {title}")
+        measure(f"Sorter.copy, {title}", n, "-c", SORT, images, folder / f"sorted {title}")
 
 
 def measure_list(folder: Path, n: int) -> None:

@@ -19,7 +19,7 @@ PATIENCE = 300  # seconds until a process is said to hang
 
 server = multiprocessing.get_context("forkserver")
 server.set_forkserver_preload(
-    ["visualwords.apps.classify_images.main", "visualwords.apps.classify_images.running"]
+    ["visualwords.apps.classify_images.main", "visualwords.apps.pipeline.classifier"]
 )
 
 
@@ -101,7 +101,7 @@ def exit_code_of(work, *arguments) -> int:
 
 
 def _run(arguments, log, setup):
-    from visualwords.apps.command_line.verb import run_installed
+    from visualwords.apps.command_line.process import run_installed
 
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the command can answer it
     if setup is not None:

@@ -9,8 +9,7 @@ import pytest
 from tests.apps.conftest import COLORS, noisy, write_png
 from tests.faults.commands import COMMAND
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.command_line.exit_codes import FAILED, UNEXPECTED, USAGE
-from visualwords.apps.command_line.verb import run_command
+from visualwords.apps.command_line.verb import FAILED, UNEXPECTED, USAGE, run_command
 
 pytestmark = pytest.mark.posix
 SETTINGS = {

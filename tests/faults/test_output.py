@@ -9,7 +9,7 @@ import pytest
 from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.command_line.csv_cells import csv_cells
-from visualwords.apps.command_line.exit_codes import USAGE
+from visualwords.apps.command_line.verb import USAGE
 
 pytestmark = pytest.mark.posix
 CLEAR = "\x1b[2J"

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from tests.apps.conftest import noisy, write_png
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.evaluation import operating_points
 from visualwords.folders import ImageFolder
 
 
@@ -49,12 +49,13 @@ def test_the_decision_can_be_another_than_the_models(models, capsys):
     assert "TRUE:SAID=COST, such as defect:ok=10" in capsys.readouterr().err
 
 
-def test_operating_points_are_printed_and_in_the_report(models, tmp_path, capsys, monkeypatch):
+def test_thresholds_and_curves_are_in_json_and_in_the_report(models, tmp_path, capsys):
     first, _, folder = models
     page = tmp_path / "r.html"
-    monkeypatch.setattr(operating_points, "FALSE_ALARMS", 0.1)
-    assert main(["evaluate", first, folder, "--no-cache", "--report", str(page)]) == 0
-    assert "to keep false alarms of sea below 10 %, use --threshold sea=" in capsys.readouterr().out
+    assert main(["evaluate", first, folder, "--no-cache", "--report", str(page), "--json"]) == 0
+    sea = json.loads(capsys.readouterr().out)["test"]["classes"]["sea"]
+    assert 0 < sea["operating_point"]["threshold"] <= 1
+    assert 0.5 < sea["roc_area"] <= 1
     assert "ROC curve of sea" in page.read_text(encoding="utf-8")
 
 
@@ -87,3 +88,13 @@ def test_train_keeps_name_note_and_day_and_says_what_it_optimises(
     assert json.loads(capsys.readouterr().out)["classes"] == ["sand", "sea", "wood"]
     assert main([*arguments, "--metric", "cost"]) == 2
     assert "--metric cost needs --cost" in capsys.readouterr().err
+
+
+def test_train_says_where_unknown_images_can_not_be_told(photos, tmp_path, capsys, rng):
+    for label in "abc":  # alike: no class is strange to the others
+        for i in range(12):
+            write_png(tmp_path / "alike" / label / f"{i}.png", noisy((90, 90, 90), rng, (24, 24)))
+    flags = ["-o", str(tmp_path / "m.vw"), "--recipe", "tiny", "--no-cache", "--unknown", "0.05"]
+    for folder, is_warned in ((photos, False), (tmp_path / "alike", True)):
+        assert main(["train", str(folder), *flags]) == 0
+        assert ("--unknown will miss most images" in capsys.readouterr().err) == is_warned

@@ -288,6 +288,8 @@ def check_train(row, out, summary):
     model = load(row["output"].format(out=out))
     assert model.predict(["even/sea/sea_0.png"])[0] in {*COLORS, "unknown"}
     assert set(model.classes_) == set(COLORS)
+    has_thumbnails = row.get("thumbnails") != "--no-thumbnails"
+    assert (model.gallery_.thumbnails is not None) == has_thumbnails
     if summary is not None:
         figures = summary.get("test") or summary["held_out"]
         assert figures is None or 0 <= figures["accuracy"] <= 1

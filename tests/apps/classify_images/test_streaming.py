@@ -20,11 +20,10 @@ def classifier():
     return ImageClassifier("tiny").fit(images, [name for name in COLORS for _ in range(8)])
 
 
-@pytest.fixture(scope="module")
-def model(classifier, tmp_path_factory):
-    path = tmp_path_factory.mktemp("model") / "m.vw"
-    classifier.save(path)
-    return str(path)
+@pytest.fixture
+def model(classifier, tmp_path):
+    classifier.save(tmp_path / "m.vw")
+    return str(tmp_path / "m.vw")
 
 
 @pytest.fixture
@@ -38,17 +37,13 @@ def video(tmp_path):
     return str(path)
 
 
-def test_json_has_a_line_for_each_frame(model, video, capsys):
+def test_every_frame_has_a_line_of_json_a_row_of_csv_or_a_line_of_text(model, video, capsys):
     assert main(["predict", model, video, "--json", "--top", "3"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["frame"], one["label"]) for one in found] == list(enumerate(COLORS))
-    assert all(one["path"] == video for one in found)
     assert [one["time"] for one in found] == [0.0, 0.1, 0.2]
-    assert {(one["width"], one["height"]) for one in found} == {(64, 48)}
+    assert {(one["path"], one["width"], one["height"]) for one in found} == {(video, 64, 48)}
     assert len(found[0]["scores"]) == 3
-
-
-def test_csv_has_a_row_and_text_a_line_for_each_frame(model, video, capsys):
     assert main(["predict", model, video, "--csv", "--every", "2"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [(row["frame"], row["label"]) for row in rows] == [("0", "sea"), ("2", "wood")]
@@ -63,9 +58,8 @@ def test_one_image_at_a_time_in_python(classifier, tmp_path, rng):
     assert answer.label == "sand"
     assert answer.path == ""
     assert list(answer.probabilities) == list(answer.scores)
-    assert list(answer.probabilities.values()) == sorted(
-        answer.probabilities.values(), reverse=True
-    )
+    chances = list(answer.probabilities.values())
+    assert chances == sorted(chances, reverse=True)
     path = write_png(tmp_path / "a.png", image)
     assert classifier.predict_one(path).scores == answer.scores
     assert classifier.predict_one(path.read_bytes()).scores == answer.scores

@@ -5,15 +5,14 @@ import numba
 import pytest
 
 from visualwords.apps.classify_images.main import command as classify_images
-from visualwords.apps.command_line import exit_codes, terminal
-from visualwords.apps.command_line.options import BASICS, DURATION, SIZE, Number
-from visualwords.apps.command_line.verb import Verb, run_command
+from visualwords.apps.command_line import terminal
+from visualwords.apps.command_line.verb import BASICS, DURATION, SIZE, Number, Verb, run_command
 from visualwords.apps.detect_pedestrians.main import command as detect_pedestrians
 
 
 @pytest.mark.parametrize("group", [classify_images, detect_pedestrians], ids=lambda g: g.name)
 def test_help_shows_the_basics_and_help_all_every_option_in_its_group(group, capsys):
-    codes = {v for v in vars(exit_codes).values() if isinstance(v, int)}
+    codes = [0, 1, 2, 3, 4, 70, 130]
     assert run_command(group, "it", ["--help"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert all(f" {code} " in shown for code in codes)
@@ -41,13 +40,13 @@ def test_an_unexpected_error_is_one_sentence_with_its_place_and_code_70(capsys):
     def broken():
         raise RuntimeError("two\nlines")
 
-    assert run_command(broken, "broken", []) == exit_codes.UNEXPECTED == 70
+    assert run_command(broken, "broken", []) == 70
     (line,) = capsys.readouterr().err.splitlines()
     assert "unexpected RuntimeError: two lines (test_help.py, line " in line
 
 
 def test_a_mistyped_verb_gets_a_suggestion(capsys):
-    assert run_command(classify_images, "it", ["predcit", "m.vw"]) == exit_codes.USAGE
+    assert run_command(classify_images, "it", ["predcit", "m.vw"]) == 2
     assert "no command 'predcit'; did you mean predict?" in capsys.readouterr().err
 
 
@@ -64,32 +63,22 @@ def test_compiling_is_noted_once_in_a_command_and_only_where_it_takes_long(monke
         assert capsys.readouterr().err.count("compiling") == times
 
 
+DURATIONS = {"90": 90, "90s": 90, "1.5m": 90, "2h": 7200, "0": 0}
+SIZES = {"2000": 2000, "1.5 kB": 1500, "2GiB": 2 << 30, "0": 0}
+
+
 @pytest.mark.parametrize(
     ("kind", "read", "refused", "sentence"),
     [
-        (
-            DURATION,
-            {"90": 90, "90s": 90, "1.5m": 90, "2h": 7200, "0": 0},
-            ["", "s", "-1s", "nan", "inf", "1d", "soon", "1e999h"],
-            "is not a duration; write it like 90s",
-        ),
-        (
-            SIZE,
-            {"2000": 2000, "1.5 kB": 1500, "2GiB": 2 << 30, "0": 0},
-            ["", "MB", "-1", "9" * 400, "1 T\nB", "1 TB\n", "1e9", "inf"],
-            "is not a memory size; write it like 500MB",
-        ),
-        (
-            Number(min=1),
-            {"2.5": 2.5},
-            ["nan", "inf", "1e999", "-inf", "0"],
-            "not a finite number|not in the range",
-        ),
+        (DURATION, DURATIONS, " s -1s nan inf 1d soon 1e999h", "not a duration; write it like 90s"),
+        (SIZE, SIZES, " MB -1 1_T\nB 1_TB\n 1e9 inf", "not a memory size; write it like 500MB"),
+        (Number(min=1), {"2.5": 2.5}, "nan inf 1e999 -inf 0", "not a finite|not in the range"),
     ],
     ids=["duration", "size", "number"],
 )
 def test_amounts_are_read_as_people_write_them(kind, read, refused, sentence):
+    kind = click.types.convert_type(kind)
     assert {written: kind.convert(written, None, None) for written in read} == read
-    for written in refused:
+    for written in refused.split(" "):
         with pytest.raises(click.BadParameter, match=sentence):
-            kind.convert(written, None, None)
+            kind.convert(written.replace("_", " "), None, None)

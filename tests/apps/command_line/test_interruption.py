@@ -7,7 +7,7 @@ import time
 
 BUSY = """
 import hashlib
-from visualwords.apps.command_line.verb import answer_ctrl_c_in_time
+from visualwords.apps.command_line.process import answer_ctrl_c_in_time
 answer_ctrl_c_in_time()
 print("ready", flush=True)
 hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # compiled, deaf to signals, takes many minutes
@@ -28,7 +28,7 @@ def test_ctrl_c_does_not_wait_for_compiled_code():
 
 FINALIZER = """
 import os, signal, time
-from visualwords.apps.command_line.verb import run_installed
+from visualwords.apps.command_line.process import run_installed
 
 class Busy:
     def __del__(self):
@@ -50,7 +50,7 @@ def test_ctrl_c_that_meets_a_finalizer_ends_the_process_without_a_traceback():
 
 ENDING = """
 import atexit
-from visualwords.apps.command_line.verb import run_installed
+from visualwords.apps.command_line.process import run_installed
 atexit.register(print, "last words")
 run_installed(lambda: 3)
 """
@@ -63,7 +63,7 @@ def test_the_end_of_a_command_is_a_regular_one():
 
 PATIENT = """
 import time
-from visualwords.apps.command_line.verb import INTERRUPTED, run_installed
+from visualwords.apps.command_line.process import INTERRUPTED, run_installed
 
 def main():
     try:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from visualwords.apps.evaluation.operating_points import class_curves, expected_cost
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.pipeline.decision import Decision
 
@@ -24,7 +23,7 @@ def trial_of(rng, n=600, rule=None, **more):
 
 def test_a_threshold_does_what_its_sentence_says(rng):
     trial = trial_of(rng)
-    point = class_curves(trial)[0].point(0.01)
+    point = trial.curves[0].point(0.01)
     assert str(point).startswith(
         f"to keep false alarms of defect below 1 %, use --threshold defect={point.threshold:g}: "
     )
@@ -37,20 +36,17 @@ def test_a_threshold_does_what_its_sentence_says(rng):
 
 
 def test_few_other_images_mean_little(rng):
-    few, many = (class_curves(trial_of(rng, n=n))[0].point() for n in (60, 600))
+    few, many = (trial_of(rng, n=n).curves[0].point() for n in (60, 600))
     assert few.false_alarms == 0
     assert (few.means_something, many.means_something) == (False, True)
-
-
-def test_a_class_that_is_always_certain_has_no_point(rng):
-    trial = trial_of(rng, n=12)
-    trial.probabilities[:, 0] = 1.0
-    assert class_curves(trial)[0].point() is None
+    certain = trial_of(rng, n=12)
+    certain.probabilities[:, 0] = 1.0
+    assert certain.curves[0].point() is None
 
 
 def test_curves_are_those_of_scikit_learn(rng):
     trial = trial_of(rng)
-    curve = class_curves(trial)[0]
+    curve = trial.curves[0]
     positive = np.array(trial.truth) == "defect"
     assert curve.area == roc_auc_score(positive, trial.probabilities[:, 0])
     false_alarms, found = curve.roc
@@ -63,25 +59,19 @@ def test_curves_are_those_of_scikit_learn(rng):
 
 def test_there_are_no_curves_without_probabilities_or_with_one_class(rng):
     trial = trial_of(rng)
-    assert class_curves(trial.part(range(0, 60, 6))) == []
+    assert trial.part(range(0, 60, 6)).curves == []
     bare = Trial(trial.classes, trial.paths, trial.truth, trial.guesses, trial.scores, None, [])
-    assert class_curves(bare) == []
+    assert bare.curves == []
 
 
 def test_the_cost_is_the_mean_of_the_labels_costs(rng):
     rule = Decision.of(["defect", "ok"], costs={("defect", "ok"): 10})
     trial = trial_of(rng, rule=rule)
-    mean, (low, high) = expected_cost(trial)
+    mean, (low, high) = trial.cost
     cost = {("defect", "ok"): 10, ("ok", "defect"): 1}
     assert mean == np.mean([cost.get(pair, 0) for pair in zip(trial.truth, trial.guesses)])
     assert low < mean < high
-    assert expected_cost(trial_of(rng)) is None
-    assert expected_cost(replace(trial, truth=["scratch"] * 600)) is None  # no class of the model
-
-
-def test_costs_of_grouped_images_have_the_interval_of_groups(rng):
-    rule = Decision.of(["defect", "ok"], costs={("defect", "ok"): 10})
-    _, plain = expected_cost(trial_of(np.random.default_rng(0), rule=rule))
     groups = [f"g{i // 100}" for i in range(600)]
-    _, grouped = expected_cost(trial_of(np.random.default_rng(0), rule=rule, groups=groups))
-    assert grouped != plain
+    assert replace(trial, groups=groups).cost[1] != (low, high)  # the interval of groups
+    assert trial_of(rng).cost is None
+    assert replace(trial, truth=["scratch"] * 600).cost is None  # no class of the model

@@ -1,17 +1,18 @@
-"""classify-images recipes"""
+"""classify-images recipes and cache: what there is, and what is kept."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.options import argument, flag
-from visualwords.apps.command_line.terminal import Cell, print_json, print_table, show
-from visualwords.apps.command_line.verb import Work, usage_checked
+from visualwords.apps.command_line import verb
+from visualwords.apps.command_line.terminal import Cell, print_json, print_table, printable, show
+from visualwords.apps.command_line.verb import VerbGroup, Work, argument, as_json, flag
+from visualwords.errors import FolderError
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipe import Recipe
+    from visualwords.cache import FeatureCache
 
 
 class Recipes(Work):
@@ -20,19 +21,23 @@ class Recipes(Work):
     The TOML of a recipe can be changed and given to train --recipe. Accuracies are means over the
     classes of held-out test images. Times are milliseconds of CPU for one image, from its file to
     its label.
+
+    Parameters
+    ----------
+    show
+        The same as the name alone.
     """
 
     name: str | None = argument(
-        "name",
         type=str,
         required=False,
         metavar="[NAME|FILE.toml]",
         shell_complete=options.complete_recipes,
     )
-    show: str | None = flag("--show NAME|FILE.toml", "The same as the name alone.")
-    as_json: bool = shared.as_json
+    show: str | None = flag("--show NAME|FILE.toml")
+    as_json: bool = as_json
 
-    def run(self) -> int:
+    def run(self) -> None:
         """Print one recipe, or all."""
         from visualwords.apps.pipeline.composing import read_recipe
         from visualwords.apps.pipeline.recipes import RECIPES, load_results
@@ -41,27 +46,20 @@ class Recipes(Work):
             raise click.UsageError("name one recipe: as an argument or by --show")
         name = self.name if self.show is None else self.show
         if name is not None:
-            with usage_checked():
+            with verb.usage_checked():
                 recipe = read_recipe(name)
             if self.as_json:
                 print_json(recipe.to_json())
             else:
                 print(recipe.to_toml(), end="")
-            return 0
+            return
         results = load_results()
         if self.as_json:
-            found = [
-                {
-                    "name": r.name,
-                    "summary": r.summary,
-                    "results": results["recipes"].get(r.name, {}),
-                }
-                for r in RECIPES.values()
-            ]
+            known = [{"name": one.name, "summary": one.summary} for one in RECIPES.values()]
+            found = [one | {"results": results["recipes"].get(one["name"], {})} for one in known]
             print_json({"recipes": found, "machine": results["machine"]})
         else:
             _print(list(RECIPES.values()), results["recipes"])
-        return 0
 
 
 def _print(known: "list[Recipe]", results: dict[str, dict[str, Any]]) -> None:
@@ -81,4 +79,49 @@ def _print(known: "list[Recipe]", results: dict[str, dict[str, Any]]) -> None:
         show(f"Times and sizes on {data[0]}. By benchmarks.accuracy.all_recipes")
 
 
-recipes = Recipes.command()
+class Clear(Work):
+    """Delete the entries of the cache; other files in the folder are kept."""
+
+    cache_dir: str | None = options.cache
+
+    def run(self) -> None:
+        """Delete the entries."""
+        path, found = self.opened()
+        n_entries, n_bytes = found.clear()
+        print(f"{printable(path)}: {n_entries:,} entries deleted, {n_bytes / 1e6:,.1f} MB freed")
+
+    def opened(self) -> "tuple[str, FeatureCache]":
+        """The folder of the cache, and the cache."""
+        from visualwords.cache import open_cache
+
+        path = options.cache_folder(self.cache_dir)
+        if path is None:
+            raise FolderError("no home folder for the default cache; name one with --cache DIR")
+        return path, open_cache(path)
+
+
+class Info(Clear):
+    """Print the folder of the cache, the number of its entries and their size."""
+
+    as_json: bool = as_json
+
+    def run(self) -> None:
+        """Print the size."""
+        path, found = self.opened()
+        n_entries, n_bytes = found.size()
+        if self.as_json:
+            print_json({"folder": path, "entries": n_entries, "bytes": n_bytes})
+        else:
+            print(f"{printable(path)}: {n_entries:,} entries, {n_bytes / 1e6:,.1f} MB")
+
+
+@click.group(cls=VerbGroup)
+def cache() -> None:
+    """Show or clear the feature cache.
+
+    Clearing it is safe: features are recomputed when they are needed.
+    """
+
+
+cache.add_command(Info.command())
+cache.add_command(Clear.command())
