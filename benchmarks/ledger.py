@@ -145,7 +145,7 @@ def halves_of(name: str, folder: Path) -> list[Half]:
 
 
 def _training_rows(name: str) -> list[tuple[str, str, str]]:
-    """Return path, label and group of the images of a set that choices may be made on."""
+    """Path, label and group of the images of a set that choices may be made on."""
     table = DATA / "tasks" / name / "table.csv"
     if table.exists():
         with table.open(newline="", encoding="utf-8") as file:
@@ -236,7 +236,7 @@ def measure_accuracy(measured: Measured, quick: bool, n_processes: int) -> Entry
 
 
 def mean_per_class(labels: Sequence[str], right: Sequence[bool]) -> float:
-    """Return the mean over classes of the share of right labels.
+    """The mean over classes of the share of right labels.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def _compile(measured: Measured, recipes: Sequence[str], folder: Path) -> None:
 
 
 def measure_shell(measured: Measured) -> dict[str, float]:
-    """Return CPU and memory of the prediction of one image by a process of its own."""
+    """CPU and memory of the prediction of one image by a process of its own."""
     numbers: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:
         half = halves_of("corel1000", Path(place))[0]
@@ -274,7 +274,7 @@ def measure_shell(measured: Measured) -> dict[str, float]:
 
 
 def measure_detector(measured: Measured) -> dict[str, float]:
-    """Return the miss rate of the bundled detector on every third test scene, and its CPU."""
+    """The miss rate of the bundled detector on every third test scene, and its CPU."""
     scenes = DATA / "pedestrian" / "test"
     with tempfile.TemporaryDirectory() as place:
         third = Path(place, "scenes")
@@ -299,7 +299,7 @@ def measure_detector(measured: Measured) -> dict[str, float]:
 
 
 def measure_speed(measured: Measured) -> dict[str, float]:
-    """Return the ratios that benchmarks print: the peer's CPU time to ours."""
+    """The ratios that benchmarks print: the peer's CPU time to ours."""
     numbers = {}
     for script, *parts in SPEED:
         run = measured.process("-m", f"benchmarks.{script}", *parts)
@@ -339,7 +339,7 @@ def _commit(root: Path) -> str:
 
 
 def differences(old: Entry, new: Entry) -> list[str]:
-    """Return a line for every figure that both have and that differs beyond noise."""
+    """A line for every figure that both have and that differs beyond noise."""
     lines = []
     for name in sorted(old.numbers.keys() & new.numbers.keys()):
         kind, what = name.split(": ", 1)
@@ -363,7 +363,7 @@ def differences(old: Entry, new: Entry) -> list[str]:
 
 
 def _standard_error(old: Entry, new: Entry, what: str) -> float:
-    """Return the standard error of a difference between accuracies on the same images."""
+    """The standard error of a difference between accuracies on the same images."""
     if what.startswith("mean "):
         sets = [key for key in old.right.keys() & new.right.keys() if key.endswith(what[4:])]
         errors = [_standard_error(old, new, key) for key in sets]

@@ -59,7 +59,7 @@ class Mutant:
 
 
 def lines_of(root: Path, folder: str) -> dict[str, list[Path]]:
-    """Return the files that contain each line, of the lines that are long enough to be told."""
+    """The files that contain each line, of the lines that are long enough to be told."""
     places: dict[str, list[Path]] = {}
     for path in sorted((root / folder).rglob("*.py")):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -87,7 +87,7 @@ def mutants_of(root: Path, folder: str) -> Iterator[Mutant]:
 
 
 def _change(node: ast.AST, lines: list[str]) -> tuple[int, int, int, str] | None:
-    """Return line, first and last column and new text of a change; None if it is not to be made."""
+    """Line, first and last column and new text of a change; None if it is not to be made."""
     if isinstance(node, ast.Constant) and type(node.value) is int and node.col_offset >= 0:
         number = node.lineno - 1
         if lines[number].isascii() and node.lineno == node.end_lineno:
@@ -114,7 +114,7 @@ def _change(node: ast.AST, lines: list[str]) -> tuple[int, int, int, str] | None
 
 
 def common_mutants(before: Path, after: Path, seed: int) -> list[Mutant]:
-    """Return mutants in lines that both have exactly once, the folders taking turns."""
+    """Mutants in lines that both have exactly once, the folders taking turns."""
     chosen = []
     for folder in FOLDERS:
         old, new = lines_of(before, folder), lines_of(after, folder)
@@ -142,7 +142,7 @@ def applied(mutant: Mutant, root: Path) -> Iterator[Path]:
 
 
 def is_killed(mutant: Mutant, root: Path, widely: bool) -> str:
-    """Return the tests that fail on a mutant: near it, of its folder, or of all; or nothing."""
+    """The tests that fail on a mutant: near it, of its folder, or of all; or nothing."""
     with applied(mutant, root) as path:
         module = ".".join(path.relative_to(root).with_suffix("").parts).replace("vision.", "", 1)
         name = module.removesuffix("." + path.stem)

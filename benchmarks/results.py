@@ -74,7 +74,7 @@ def versions() -> str:
 
 
 def running_command() -> str:
-    """Return the command of this process, as one types it in the project's root."""
+    """The command of this process, as one types it in the project's root."""
     spec = sys.modules["__main__"].__spec__
     if spec is None:
         raise RuntimeError("run the benchmark as a module: python -m benchmarks.…")
@@ -83,7 +83,7 @@ def running_command() -> str:
 
 
 def _processor() -> str:
-    """Return the processor's name and widest vector instructions, where Linux tells them."""
+    """The processor's name and widest vector instructions, where Linux tells them."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

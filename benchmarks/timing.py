@@ -18,7 +18,7 @@ if _CPU.exists():  # the BLAS in some wheels does not know new processors and fa
 
 
 def best_cpu_seconds(work: Callable[[], object], repeats: int = 7, at_least: float = 0.02) -> float:
-    """Return the least CPU time of one call, over several rounds of at least ``at_least`` seconds.
+    """The least CPU time of one call, over several rounds of at least ``at_least`` seconds.
 
     The first call, which may compile, is not counted.
     """

@@ -66,7 +66,7 @@ class Source:
         return len(lines & self.code)
 
     def imports(self, modules: set[str]) -> set[str]:
-        """Return the modules that this one imports at run time, also inside functions."""
+        """The modules that this one imports at run time, also inside functions."""
         typing_only: set[ast.AST] = set()
         for node in self.nodes:
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -95,7 +95,7 @@ def code_lines(folder: Path) -> int:
 
 
 def circles(root: Path) -> list[list[str]]:
-    """Return the groups of modules that import each other in a circle."""
+    """The groups of modules that import each other in a circle."""
     graph = _import_graph(_sources(root))
     reach = {module: _reachable(module, graph) for module in graph}
     groups = {
@@ -125,7 +125,7 @@ def _import_graph(sources: dict[str, Source]) -> dict[str, set[str]]:
 
 
 def _sources(root: Path) -> dict[str, Source]:
-    """Return every module of the five folders by its import name."""
+    """Every module of the five folders by its import name."""
     return {
         ".".join([package, *path.relative_to(root / folder).with_suffix("").parts]).removesuffix(
             ".__init__"
@@ -136,7 +136,7 @@ def _sources(root: Path) -> dict[str, Source]:
 
 
 def weigh(root: Path) -> dict[str, int]:
-    """Return the weight of a checkout by name of the measure."""
+    """The weight of a checkout by name of the measure."""
     weight: dict[str, int] = {}
     for folder in FOLDERS:
         weight[f"code lines of {folder}"] = code_lines(root / folder)

@@ -29,14 +29,14 @@ class BoostedTrees:
     leaves: np.ndarray
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
-        """Return the sums of leaves of rows (n, d) uint8, (n,) float32."""
+        """The sums of leaves of rows (n, d) uint8, (n,) float32."""
         scores = np.empty(len(rows), np.float32)
         tree_scores(rows, self.features, self.values, self.leaves, scores)
         return scores
 
 
 def column_type(n_columns: int) -> type[np.unsignedinteger]:
-    """Return the type of the numbers of columns."""
+    """The type of the numbers of columns."""
     return np.uint16 if n_columns <= 1 << 16 else np.uint32
 
 

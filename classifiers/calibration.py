@@ -25,7 +25,7 @@ def held_out_scores(
     *,
     folds: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return decision values of every sample from a clone trained without it.
+    """Decision values of every sample from a clone trained without it.
 
     Folds are trained one after the other, or each on a worker of joblib's active backend where
     that has other processes, with the same result.
@@ -69,7 +69,7 @@ def divide(folds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def random_folds(y: np.ndarray, n_folds: int = 5, random_state: Seed = 0) -> np.ndarray:
-    """Return the fold of every sample, at most as many as the smallest class has samples.
+    """The fold of every sample, at most as many as the smallest class has samples.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _score_fold(
 def calibrate(
     estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None
 ) -> "SoftmaxCalibration":
-    """Return the calibration of a classifier with a parameter ``probability``.
+    """The calibration of a classifier with a parameter ``probability``.
 
     It is fitted on the scores of a stratified five-fold cross-validation.
     """
@@ -124,7 +124,7 @@ def calibrate(
 def fit_sigmoid(
     scores: np.ndarray, positive: np.ndarray, weight: np.ndarray
 ) -> tuple[float, float]:
-    """Return slope a and intercept b of P(positive | s) = 1 / (1 + exp(−(a·s + b))).
+    """Slope a and intercept b of P(positive | s) = 1 / (1 + exp(−(a·s + b))).
 
     Targets are Platt's, (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2), so that separable scores have a finite
     answer.
@@ -259,7 +259,7 @@ class SoftmaxCalibration:
     def _matched_to_labels(
         self, scores: np.ndarray, codes: np.ndarray, times: np.ndarray, folds: np.ndarray | None
     ) -> "SoftmaxCalibration":
-        """Return the same, times the number for which right and wrong labels are most likely."""
+        """The same, times the number for which right and wrong labels are most likely."""
         from scipy.optimize import minimize_scalar
         from scipy.special import logsumexp
 
@@ -280,13 +280,13 @@ class SoftmaxCalibration:
         return type(self)(factor * self.slope, factor * self.offsets)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return class probabilities, (n_samples, n_classes); rows sum to one."""
+        """Class probabilities, (n_samples, n_classes); rows sum to one."""
         logits = self.slope * both_classes(scores) + self.offsets
         chances = np.exp(logits - logits.max(axis=1, keepdims=True))
         return chances / chances.sum(axis=1, keepdims=True)
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return what was learned as plain arrays."""
+        """The learned state as plain arrays."""
         return {"slope": np.array(self.slope), "offsets": self.offsets}
 
     @classmethod
@@ -299,7 +299,7 @@ class SoftmaxCalibration:
 
 
 def calibration_state(model: Any) -> dict[str, np.ndarray]:
-    """Return the part of a classifier's state that holds its ``calibration_``, if it has one."""
+    """The part of a classifier's state that holds its ``calibration_``, if it has one."""
     return (
         prefixed(PREFIX, model.calibration_.get_state()) if hasattr(model, "calibration_") else {}
     )
@@ -313,7 +313,7 @@ def restore_calibration(model: Any, state: dict[str, np.ndarray]) -> None:
 
 
 def trust_of_folds(codes: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Return what held-out samples say of the final model, (n,): (1 − q)².
+    """The trust in held-out samples as samples of the final model, (n,): (1 − q)².
 
     q is the share of a sample's class that was held out with it.
 
@@ -327,7 +327,7 @@ def trust_of_folds(codes: np.ndarray, folds: np.ndarray) -> np.ndarray:
 
 
 def default_weights(counts: np.ndarray) -> np.ndarray:
-    """Return what a sample of each class counts, by the numbers of samples: n ^ (BALANCE − 1).
+    """The weight of a sample of each class, by the numbers of samples: n ^ (BALANCE − 1).
 
     With exponent −1 all classes count the same, and the mean accuracy per class is the aim; with
     0 all images do, and rare classes are lost.

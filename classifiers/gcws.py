@@ -108,7 +108,7 @@ class GCWSHasher(Transformer):
         return self
 
     def codes(self, X: Matrix) -> tuple[np.ndarray, np.ndarray]:
-        """Return the samples (i*, t*) of every row.
+        """The samples (i*, t*) of every row.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class GCWSHasher(Transformer):
         return i, t
 
     def transform(self, X: Matrix) -> sparse.csr_array:
-        """Return the indicator columns of every row's codes.
+        """The indicator columns of every row's codes.
 
         Parameters
         ----------

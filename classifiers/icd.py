@@ -230,7 +230,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
 
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        """The scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_fitted(self)
         X = checked_rows(self, X)
         levels = self.quantizer_.levels_of(X)
@@ -238,7 +238,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
         return scores[:, 0] if self.classes_.size == 2 else scores
 
     def contributions(self, X: Any) -> np.ndarray:
-        """Return what every column of one row adds to its scores; their sum is the score.
+        """The contribution of every column of one row to its scores; their sum is the score.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
         )
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
+        """Everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
 
         Returns
         -------
@@ -352,7 +352,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
         return LevelProblem(levels, rows, layout, codes, positive, cost, *how)
 
     def _suits_blocks(self, shape: tuple[int, int], n_classes: int, n_folds: int) -> bool:
-        """Return whether dense samples are trained in blocks of rows, folds included."""
+        """Whether dense samples are trained in blocks of rows, folds included."""
         if self.multi_class != "ovr" or self.n_bins > _LARGEST_BYTE:
             return False
         n_problems = 1 if n_classes == 2 else n_classes
@@ -360,7 +360,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
         return self.solver == "blocks" or (self.solver == "auto" and faster)
 
     def _fastest(self, problem: LevelProblem) -> str:
-        """Return the name of the solver that "auto" is."""
+        """The name of the solver that "auto" is."""
         levels, n_problems = problem.levels, problem.positive.size
         is_dense = not sparse.issparse(levels)
         are_bytes = is_dense and levels.dtype == np.uint8
@@ -401,7 +401,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
 
 
 def gram_is_faster(n: int, d: int, n_problems: int) -> bool:
-    """Return whether coordinate descent needs fewer steps on the Gram matrix than on tables.
+    """Whether coordinate descent needs fewer steps on the Gram matrix than on tables.
 
     Steps are vector instructions: ``n² d / 64 + 2 p n²`` on the matrix, which takes 4n² bytes, and
     ``40 p n d`` on tables, for n samples, d features and p problems.

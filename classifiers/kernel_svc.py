@@ -181,7 +181,7 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
 
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return scores: (n,) for two classes, positive for the second; else (n, n_classes).
+        """Scores: (n,) for two classes, positive for the second; else (n, n_classes).
 
         With "ovo" these are votes, ties decided by the sum of scores.
 
@@ -200,7 +200,7 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
         )
 
     def get_state(self) -> State:
-        """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
+        """Everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
 
         Support vectors are kept in the narrowest type that has all their values.
 
@@ -393,7 +393,7 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
 
 
 def kernel_function(kernel: str | Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Return the function of a name ("hik" is the intersection), or the function itself.
+    """The function of a name ("hik" is the intersection), or the function itself.
 
     Examples
     --------
@@ -409,7 +409,7 @@ def kernel_function(kernel: str | Callable[..., np.ndarray]) -> Callable[..., np
 
 
 def are_sets(X: Any) -> bool:
-    """Return whether X is a list of feature sets (2-D arrays) rather than rows of a matrix."""
+    """Whether X is a list of feature sets (2-D arrays) rather than rows of a matrix."""
     if isinstance(X, np.ndarray) or sparse.issparse(X) or hasattr(X, "iloc"):
         return False
     return not isinstance(X, Sequence) or (len(X) > 0 and np.ndim(X[0]) == 2)
@@ -464,7 +464,7 @@ def _joined(solved: Sequence[KernelMachines]) -> KernelMachines:
 
 
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return votes of all pairs, ties decided by the sum of their scores (squashed to ±1/3).
+    """Votes of all pairs, ties decided by the sum of their scores (squashed to ±1/3).
 
     Parameters
     ----------

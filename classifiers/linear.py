@@ -93,14 +93,14 @@ class LinearClassifier(one_vs_rest.ScoringClassifier):
 
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        """The scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_fitted(self)
         X = checked_rows(self, X, [np.float64, np.float32])
         scores = X @ self.coef_.T
         return scores[:, 0] if self.classes_.size == 2 else scores
 
     def contributions(self, X: Any) -> np.ndarray:
-        """Return what every column of one row adds to its scores; their sum is the score.
+        """The contribution of every column of one row to its scores; their sum is the score.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class LinearClassifier(one_vs_rest.ScoringClassifier):
         return row[:, None].astype(np.float32) * self.coef_.T
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_fitted(self)
         classes = one_vs_rest.storable(self.classes_)
         return {"classes": classes, "coef": self.coef_, "n_iter": np.array(self.n_iter_)}
@@ -238,7 +238,7 @@ class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
 
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        """The scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_fitted(self)
         X = _checked(X)
         if X.shape[1] != self.weights_.shape[1]:
@@ -251,13 +251,13 @@ class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
         return scores[:, 0] if self.classes_.size == 2 else scores
 
     def contributions(self, X: Any) -> np.ndarray:
-        """Return what every column of one row adds to its scores, (d, n_outputs) float64."""
+        """The contribution of every column of one row to its scores, (d, n_outputs) float64."""
         check_fitted(self)
         row = _checked(X)[0].astype(np.float64)
         return row[:, None] * (self.weights_ * self.factors_[:, None]).T
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_fitted(self)
         return {
             "classes": one_vs_rest.storable(self.classes_),
@@ -279,7 +279,7 @@ class ByteLinearClassifier(one_vs_rest.ScoringClassifier):
     def _problem(
         self, y: ArrayLike, folds: np.ndarray | None, sample_weight: ArrayLike | None
     ) -> ByteProblem:
-        """Return the machines of classes, which are learned."""
+        """The machines of classes, which are learned."""
         one_vs_rest.check_linear(self.loss, self.C)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         given = self.class_weight, sample_weight
@@ -316,7 +316,7 @@ def _checked(X: Any) -> Any:
 
 
 def _with_short_indices(X: Any) -> Any:
-    """Return a CSR matrix with the 32-bit indices that LIBLINEAR needs; arrays as they are."""
+    """A CSR matrix with the 32-bit indices that LIBLINEAR needs; arrays as they are."""
     if not sparse.issparse(X):
         return X
     if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:

@@ -120,7 +120,7 @@ class MinMaxIndex(Estimator):
         return self
 
     def query(self, X: Matrix, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k most similar stored rows of every row of ``X``.
+        """The k most similar stored rows of every row of ``X``.
 
         Parameters
         ----------

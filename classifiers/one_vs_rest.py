@@ -27,11 +27,11 @@ class ScoringClassifier(Classifier):
     calibration_: "SoftmaxCalibration"
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        """The scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every sample of X."""
+        """The label of every sample of X."""
         return labels_of(self.decision_function(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
@@ -64,7 +64,7 @@ def warn_unless_converged(violation: float, tol: float, max_iter: int) -> None:
 
 
 def encode_labels(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes and every label's index among them.
+    """The sorted classes and every label's index among them.
 
     Raises
     ------
@@ -90,12 +90,12 @@ def encode_labels(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def storable(classes: np.ndarray) -> np.ndarray:
-    """Return classes as an array that ``numpy.save`` keeps without pickle: objects as text."""
+    """Classes as an array that ``numpy.save`` keeps without pickle: objects as text."""
     return classes.astype(str) if classes.dtype == object else classes
 
 
 def check_sample_weight(weight: ArrayLike, X: Any) -> np.ndarray:
-    """Return the weights of all samples, float64; one number stands for all.
+    """The weights of all samples, float64; one number stands for all.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def check_linear(loss: str, C: float) -> None:
 
 
 def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return one-vs-rest targets ±1 of shape (n_problems, n_samples).
+    """One-vs-rest targets ±1 of shape (n_problems, n_samples).
 
     Two classes are one problem, in which the second class is positive.
 
@@ -163,7 +163,7 @@ def sample_costs(
     class_weight: ClassWeight = None,
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Return the cost of every sample: C × weight of its class × its own weight.
+    """The cost of every sample: C × weight of its class × its own weight.
 
     "balanced" class weights count samples by their weights, as repeated rows would. Costs end at
     `LARGEST_COST`: an infinite C means that no error is allowed, which such a cost does too, and
@@ -188,7 +188,7 @@ def sample_costs(
 
 
 def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the labels that decision values name: the best class, or the sign of one column.
+    """The labels that decision values name: the best class, or the sign of one column.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def both_classes(scores: np.ndarray) -> np.ndarray:
-    """Return one column for each class; of two classes, the first has minus the second's scores.
+    """One column for each class; of two classes, the first has minus the second's scores.
 
     Parameters
     ----------

@@ -190,7 +190,7 @@ class PmSVMClassifier(one_vs_rest.ScoringClassifier):
 
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        """The scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_fitted(self)
         X = level_pairs.canonical(checked_rows(self, X, _FLOATS))
         grouped = low_rank.group_weights(self.weights_)
@@ -204,7 +204,7 @@ class PmSVMClassifier(one_vs_rest.ScoringClassifier):
         return scores[:, 0] if self.classes_.size == 2 else scores
 
     def contributions(self, X: Any) -> np.ndarray:
-        """Return what every column of one row adds to its scores; their sum is the score.
+        """The contribution of every column of one row to its scores; their sum is the score.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class PmSVMClassifier(one_vs_rest.ScoringClassifier):
         return self.weights_ @ self.score_table_.T
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
+        """Everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
 
         Returns
         -------
@@ -297,7 +297,7 @@ class KernelTables:
     exact: bool = False
 
     def read(self, X: Any) -> tuple[LevelRows, np.ndarray, np.ndarray]:
-        """Return the pairs of X, canonical, the vectors s of their levels, and these' values."""
+        """The pairs of X, canonical, the vectors s of their levels, and these' values."""
         if not self.exact:
             rows = level_pairs.level_rows(X, self.scale)
             return rows, self.score, self.scale.values()
@@ -305,14 +305,14 @@ class KernelTables:
         return rows, self.expansion.score(values), values
 
     def update(self, score: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the vectors u (T2) of some levels and what each adds to Q_ii."""
+        """The vectors u (T2) of some levels and what each adds to Q_ii."""
         if isinstance(self.expansion, EigenExpansion):
             return score, np.einsum("lr,lr->l", score, score, dtype=np.float64)
         return self.expansion.update(values), self.expansion.diagonal(values)
 
 
 def make_tables(found: level_pairs.Survey, how: Mapping[str, Any]) -> KernelTables:
-    """Return the tables for surveyed data.
+    """The tables for surveyed data.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ def make_tables(found: level_pairs.Survey, how: Mapping[str, Any]) -> KernelTabl
 
 
 def tables_state(tables: KernelTables) -> dict[str, np.ndarray]:
-    """Return what prediction needs of the tables, as arrays."""
+    """The arrays of the tables that prediction needs."""
     state = {
         "score_table": tables.score,
         "shift": tables.scale.shift,
@@ -349,7 +349,7 @@ def tables_state(tables: KernelTables) -> dict[str, np.ndarray]:
 
 
 def tables_from_state(state: dict[str, np.ndarray], how: dict[str, Any]) -> KernelTables:
-    """Return the tables whose state this is; ``how`` as in :func:`make_tables`."""
+    """The tables whose state this is; ``how`` as in :func:`make_tables`."""
     table = np.asarray(state["score_table"], np.float32)
     shift, factor = (np.asarray(state[name], np.float32) for name in ("shift", "factor"))
     scale = LevelScale(shift, factor, table.shape[0] - 1, bool(state["root"]))

@@ -133,7 +133,7 @@ class Quantizer(Transformer):
         return self
 
     def transform(self, X: Any) -> Rows:
-        """Return the levels of X.
+        """The levels of X.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Quantizer(Transformer):
         return self.levels_of(X)
 
     def levels_of(self, X: Rows) -> Rows:
-        """Return the levels of data that a caller has validated; else as :meth:`transform`."""
+        """The levels of data that a caller has validated; else as :meth:`transform`."""
         if not sparse.issparse(X):
             if self.strategy != "quantile":
                 return self._value_levels(X)
@@ -170,7 +170,7 @@ class Quantizer(Transformer):
         return levels
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_fitted(self)
         return {
             "strategy": np.array(self.strategy),
@@ -206,7 +206,7 @@ class Quantizer(Transformer):
         return levels
 
     def line(self) -> tuple[float, float]:
-        """Return v_min and the levels per unit ("uniform" and "integer")."""
+        """V_min and the levels per unit ("uniform" and "integer")."""
         if self.strategy != "uniform":
             return 0.0, 1.0
         width = self.v_max_ - self.v_min_
@@ -239,7 +239,7 @@ class ValueLimits(NamedTuple):
 
 
 def value_limits(X: Rows) -> ValueLimits:
-    """Return the limits of an array or CSR matrix, whose unstored zeros are values too."""
+    """The limits of an array or CSR matrix, whose unstored zeros are values too."""
     values = X.data if sparse.issparse(X) else X
     zeros = [0.0] if values.size < X.shape[0] * X.shape[1] or not values.size else []
     ends = [float(values.min()), float(values.max())] if values.size else []
@@ -247,7 +247,7 @@ def value_limits(X: Rows) -> ValueLimits:
 
 
 def value_quantile(X: Rows, weight: np.ndarray | None, share: float, limits: ValueLimits) -> float:
-    """Return the smallest value v such that values ≤ v have at least this share of the weight.
+    """The smallest value v such that values ≤ v have at least this share of the weight.
 
     If that is the smallest of all values, the values above the smallest are taken instead.
 

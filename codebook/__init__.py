@@ -45,7 +45,7 @@ __getattr__, __dir__ = on_first_use(__name__, _HOMES)
 
 
 def find_codebook(name: str) -> tuple[type["Codebook"], dict[str, Any]]:
-    """Return the class of a codebook of recipes, and the parameters that its name stands for.
+    """The class of a codebook of recipes, and the parameters that its name stands for.
 
     Examples
     --------

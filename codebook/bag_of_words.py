@@ -98,7 +98,7 @@ class BagOfWords(Transformer, TakesObjects):
 
     @with_one_library_thread
     def transform(self, X: Any) -> Any:
-        """Return the histograms of images.
+        """The histograms of images.
 
         Parameters
         ----------
@@ -125,12 +125,12 @@ class BagOfWords(Transformer, TakesObjects):
 
     @with_one_library_thread
     def encode(self, features: LocalFeatures) -> np.ndarray:
-        """Return the histogram of one image as an array, (n_windows × n_words,)."""
+        """The histogram of one image as an array, (n_windows × n_words,)."""
         self._check_parameters()
         return self._dense(LocalFeatureSets.concatenate([features]), self._pyramid, 0, 1)[0]
 
     def words_of(self, features: LocalFeatures) -> np.ndarray:
-        """Return the word of each patch of an image, (n,) int32."""
+        """The word of each patch of an image, (n,) int32."""
         return self._words_in_use.predict(features.descriptors)
 
     def share(self, features: LocalFeatures, values: np.ndarray) -> np.ndarray:
@@ -169,7 +169,7 @@ class BagOfWords(Transformer, TakesObjects):
         )
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         return prefixed("codebook_", self._words_in_use.get_state())
 
     def set_state(self, state: dict[str, np.ndarray]) -> "BagOfWords":

@@ -77,12 +77,12 @@ class Codebook(Transformer):
 
 
 def descriptors_of(X: Any) -> Any:
-    """Return the descriptors of local features; anything else as it is."""
+    """The descriptors of local features; anything else as it is."""
     return X.descriptors if isinstance(X, LocalFeatures | LocalFeatureSets) else X
 
 
 def as_images(X: Any) -> LocalFeatureSets | list[LocalFeatures]:
-    """Return local features of many images as something to go through and to count."""
+    """Local features of many images as something to go through and to count."""
     if isinstance(X, LocalFeatureSets):
         return X
     if isinstance(X, LocalFeatures):
@@ -98,7 +98,7 @@ def as_images(X: Any) -> LocalFeatureSets | list[LocalFeatures]:
 
 
 def as_sets(X: Any) -> LocalFeatureSets:
-    """Return local features of many images as ragged sets."""
+    """Local features of many images as ragged sets."""
     images = as_images(X)
     return images if isinstance(images, LocalFeatureSets) else LocalFeatureSets.concatenate(images)
 
@@ -172,7 +172,7 @@ def choose_rows(
     most: int | None,
     random: np.random.RandomState,
 ) -> np.ndarray | slice:
-    """Return the rows to learn from, at most so many; of images as `balanced_rows` draws them."""
+    """The rows to learn from, at most so many; of images as `balanced_rows` draws them."""
     n = len(X.descriptors) if isinstance(X, LocalFeatureSets) else len(X)
     if most is None or n <= most:
         return slice(None)

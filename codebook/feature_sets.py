@@ -101,7 +101,7 @@ class FeatureSets:
     @overload
     def __getitem__(self, index: slice | Sequence[Any] | np.ndarray) -> "FeatureSets": ...
     def __getitem__(self, index: Any) -> "np.ndarray | FeatureSets":
-        """Return the points of one set, or several sets chosen like elements of an array."""
+        """The points of one set, or several sets chosen like elements of an array."""
         rows, offsets = ragged_rows(self.offsets, index)
         points = self.points[rows]
         return points if offsets is None else FeatureSets(points, offsets, self.side)
@@ -111,7 +111,7 @@ class FeatureSets:
 
 
 def as_feature_sets(sets: Any, side: int | None = None) -> FeatureSets:
-    """Return sets of points as :class:`FeatureSets`, whichever way they are given.
+    """Sets of points as :class:`FeatureSets`, whichever way they are given.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class FeatureSetEncoder(Transformer, TakesObjects):
 
     @with_one_library_thread
     def transform(self, features: Any) -> FeatureSets:
-        """Return the sets of points of images.
+        """The sets of points of images.
 
         Parameters
         ----------
@@ -284,7 +284,7 @@ class FeatureSetEncoder(Transformer, TakesObjects):
         return len(self.components_) + (2 if self.positions else 0)
 
     def kept(self, features: LocalFeatures | LocalFeatureSets) -> np.ndarray:
-        """Return which of an image's features became points, as indices.
+        """The indices of an image's features that became points.
 
         Examples
         --------
@@ -296,7 +296,7 @@ class FeatureSetEncoder(Transformer, TakesObjects):
         return np.flatnonzero(self._wanted(features.descriptors))
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_fitted(self)
         return {
             "mean": self.mean_,

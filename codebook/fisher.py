@@ -91,7 +91,7 @@ class DiagonalMixture:
         return mixture.moved(spread, center)
 
     def moved(self, factors: np.ndarray, offsets: np.ndarray) -> "DiagonalMixture":
-        """Return the mixture of the points x · factors + offsets."""
+        """The mixture of the points x · factors + offsets."""
         return DiagonalMixture(
             self.weights, self.means * factors + offsets, self.variances * factors**2
         )
@@ -108,7 +108,7 @@ class DiagonalMixture:
         return np.sqrt(np.maximum(squares - self.center**2, 1e-12))
 
     def log_probabilities(self, X: np.ndarray) -> np.ndarray:
-        """Return log w_k + log N(x; μ_k, σ²_k), (n, k) float64."""
+        """Log w_k + log N(x; μ_k, σ²_k), (n, k) float64."""
         factors, constants = self.log_factors()
         X = X.astype(np.float64)
         return np.hstack([X, X**2]) @ factors.T + constants
@@ -128,7 +128,7 @@ class DiagonalMixture:
         n_cells: int,
         coordinates: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return Σ q and Σ q (x, x²) of the points of each cell, and the sum of log p(x).
+        """Σ q and Σ q (x, x²) of the points of each cell, and the sum of log p(x).
 
         q are the responsibilities q_k = p(x, k) / p(x); those below `LEAST` of a point's largest
         count as 0.
@@ -185,7 +185,7 @@ class DiagonalMixture:
 
 
 def _sums(mixture: DiagonalMixture, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, int]:
-    """Return the sums over a part of the points in float64, their log-likelihood and number."""
+    """The sums over a part of the points in float64, their log-likelihood and number."""
     k, d = mixture.means.shape
     zeroth, sums, likelihood = np.zeros(k), np.zeros((k, 2 * d)), 0.0
     for start in range(0, len(x), _POINTS):
@@ -311,7 +311,7 @@ class FisherVectors(WindowVectors):
         return self
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         mixture = self.mixture_
         return {
             "mean": self.projection_.mean,
@@ -328,11 +328,11 @@ class FisherVectors(WindowVectors):
         return self
 
     def _vectors(self, features: LocalFeatures) -> np.ndarray:
-        """Return the gradients of every window."""
+        """The gradients of every window."""
         return self._gradients(features.descriptors, self._pyramid.cells(features.positions))
 
     def _column_names(self) -> list[str]:
-        """Return names like ``gaussian13_mean5``."""
+        """Names like ``gaussian13_mean5``."""
         k, d = self._constants.shape[1:]
         return [
             f"gaussian{i}_{kind}{j}"

@@ -159,11 +159,11 @@ class GridBins:
         return self
 
     def origin(self, layer: int) -> np.ndarray:
-        """Return the lower corner of one of the T grids: (d,) int32."""
+        """The lower corner of one of the T grids: (d,) int32."""
         return self.origins_[layer].astype(np.int32)
 
     def inside(self, points: np.ndarray, layer: int) -> np.ndarray:
-        """Return which points can share a bin, other than the top one, with any seen by ``fit``.
+        """Whether points can share a bin, other than the top one, with any seen by ``fit``.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class GridBins:
         return ((moved >= 0) & (moved < int(self.n_cells_[layer]) * self._period)).all(axis=1)
 
     def steps(self, layer: int) -> list[Step]:
-        """Return the refinements from level L − 1 to the finest, for one of the T grids."""
+        """The refinements from level L − 1 to the finest, for one of the T grids."""
         steps: list[Step] = []
         top = self.top_level - 1
         ceiling = top + max(int(self.n_cells_[layer] - 1).bit_length(), 1)
@@ -189,7 +189,7 @@ class GridBins:
         return steps if self.top_level > self.finest_level else []
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         return {"shifts": self.shifts_, "origins": self.origins_, "n_cells": self.n_cells_}
 
     def set_state(self, state: dict[str, np.ndarray]) -> "GridBins":
@@ -314,7 +314,7 @@ def tag_points(set_of: np.ndarray) -> np.ndarray:
 def pack(
     points: np.ndarray, origin: np.ndarray, tags: np.ndarray, top: Step, bottom: Step
 ) -> np.ndarray:
-    """Return the codes of the points in ``tags``, for the steps from ``top`` to ``bottom``."""
+    """The codes of the points in ``tags``, for the steps from ``top`` to ``bottom``."""
     width, planes = top.last - top.first, top.shift + top.bits - bottom.shift
     values = np.arange(1 << planes, dtype=np.uint64)
     spread = np.zeros_like(values)

@@ -150,13 +150,13 @@ class HIKCodebook(Codebook):
 
     @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
-        """Return the number of the nearest word of each descriptor, int32."""
+        """The number of the nearest word of each descriptor, int32."""
         check_fitted(self)
         return self._words.find(self._levels(self._check(X)))[0]
 
     @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
-        """Return similarities (n, n_words), float64: minus the (squared) distances to the words.
+        """Similarities (n, n_words), float64: minus the (squared) distances to the words.
 
         They are off by up to half a number of the tables in each dimension.
         """
@@ -166,7 +166,7 @@ class HIKCodebook(Codebook):
         return self._as_similarities(self._words.scores(levels), sums)
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_fitted(self)
         numbers = (self.levels_per_unit_, self.scale_, self.constant_, self.inertia_)
         return {
@@ -329,7 +329,7 @@ class WordTables:
         return self._bias[: self.n_words]
 
     def find(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the word of the largest score, the first of equals, and that score.
+        """The word of the largest score, the first of equals, and that score.
 
         Parameters
         ----------
@@ -352,14 +352,14 @@ class WordTables:
         return labels, scores
 
     def scores(self, levels: np.ndarray) -> np.ndarray:
-        """Return all scores, (n, n_words) uint16."""
+        """All scores, (n, n_words) uint16."""
         sums = np.tile(self._bias, (len(levels), 1))
         sum_tables(levels, 0, self._tables, sums)
         return sums[:, : self.n_words]
 
 
 def _count(levels: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return how many descriptors of each word have each level, (d, n_levels, n_words) int32."""
+    """The number of descriptors of each word at each level, (d, n_levels, n_words) int32."""
     counts = np.zeros(shape, np.int32)
     add_counts(levels, _by_word(np.arange(len(labels)), labels), labels, np.int32(1), counts)
     return counts

@@ -150,13 +150,13 @@ class KMeansCodebook(Codebook):
 
     @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
-        """Return the number of the nearest word of each descriptor, int32."""
+        """The number of the nearest word of each descriptor, int32."""
         check_fitted(self)
         return self._nearest.find(self._check(X))
 
     @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
-        """Return similarities (n, n_words), float64: minus the squared distances to the words."""
+        """Similarities (n, n_words), float64: minus the squared distances to the words."""
         check_fitted(self)
         X = self._check(X).astype(np.float64)
         words = self.words_.astype(np.float64)
@@ -166,7 +166,7 @@ class KMeansCodebook(Codebook):
         return np.minimum(similar, 0, out=similar)
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_fitted(self)
         return {
             "words": self.words_,
@@ -274,7 +274,7 @@ class NearestWords:
         self._packed = _pack(self.words, self._squares) if LANES else None
 
     def find(self, descriptors: np.ndarray) -> np.ndarray:
-        """Return the nearest word of each descriptor.
+        """The nearest word of each descriptor.
 
         Parameters
         ----------
@@ -346,7 +346,7 @@ def _pack(words: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _label_and_sum(
     nearest: NearestWords, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the word of each descriptor, and each word's sum and number of descriptors."""
+    """The word of each descriptor, and each word's sum and number of descriptors."""
     labels = nearest.find(X)
     sums, counts = np.zeros(nearest.words.shape), np.zeros(len(nearest.words), np.int64)
     add_to_words(X, labels, sums, counts)
@@ -354,7 +354,7 @@ def _label_and_sum(
 
 
 def _distances(nearest: NearestWords, X: np.ndarray) -> float:
-    """Return the sum of the squared distances to the words."""
+    """The sum of the squared distances to the words."""
     return float(squared_distances(X, nearest.words, nearest.find(X)).sum(dtype=np.float64))
 
 

@@ -52,7 +52,7 @@ class Projection:
         return cls(mean, directions)
 
     def apply(self, X: np.ndarray) -> np.ndarray:
-        """Return the coordinates of descriptors, (n, n_components) float32."""
+        """The coordinates of descriptors, (n, n_components) float32."""
         found = np.empty((len(X), len(self.directions)), np.float32)
         offset = self.offset.astype(np.float32)
         for start in range(0, len(X), _BLOCK):

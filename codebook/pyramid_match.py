@@ -27,7 +27,7 @@ class _Branches:
     most: np.ndarray
 
     def follow(self, n_parents: int, n_columns: int) -> bool:
-        """Return whether these can be children of so many bins; the search does not check."""
+        """Whether these can be children of so many bins; the search does not check."""
         n = len(self.codes)
         return bool(
             self.child_starts.shape == (n_parents + 1,)
@@ -136,7 +136,7 @@ class PyramidMatchEmbedding(Transformer, TakesObjects):
 
     @with_one_library_thread
     def transform(self, sets: Any) -> sparse.csr_array:
-        """Return one sparse row for every set.
+        """One sparse row for every set.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class PyramidMatchEmbedding(Transformer, TakesObjects):
         return rows
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle.
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle.
 
         Returns
         -------

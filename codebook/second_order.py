@@ -115,14 +115,14 @@ class SecondOrderPooling(WindowVectors):
         return self
 
     def whitened(self, descriptors: np.ndarray) -> np.ndarray:
-        """Return the components of descriptors, each of variance 1 in the training images."""
+        """The components of descriptors, each of variance 1 in the training images."""
         matrix = self.projection_.directions / self.spread_[:, None]
         whitened = descriptors.astype(np.float32, copy=False) @ matrix.T
         whitened -= ((self.projection_.offset + self.center_) / self.spread_).astype(np.float32)
         return whitened
 
     def moments(self, features: LocalFeatures) -> tuple[np.ndarray, np.ndarray]:
-        """Return Σ x xᵀ / n of every window, (n_windows, d, d), and its number of patches."""
+        """Σ x xᵀ / n of every window, (n_windows, d, d), and its number of patches."""
         pyramid, x = self._pyramid, self.whitened(features.descriptors)
         cells = pyramid.cells(features.positions)
         member, d = pyramid.membership.astype(np.float32), x.shape[1]
@@ -138,19 +138,19 @@ class SecondOrderPooling(WindowVectors):
         return of_windows / np.maximum(n, 1)[:, None, None], n
 
     def eigen(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return eigenvalues, ε added, and eigenvectors of symmetric matrices."""
+        """Eigenvalues, ε added, and eigenvectors of symmetric matrices."""
         values, vectors = np.linalg.eigh(moments)
         return np.maximum(values, 0) + np.float32(self.regularization), vectors
 
     def unfold(self, matrices: np.ndarray) -> np.ndarray:
-        """Return symmetric matrices as vectors of the same length: Σ v² = Σ m²."""
+        """Symmetric matrices as vectors of the same length: Σ v² = Σ m²."""
         d = matrices.shape[1]
         row, column = np.triu_indices(d)
         factors = np.where(row == column, 1.0, np.sqrt(2.0)).astype(matrices.dtype)
         return matrices[:, row, column] * factors
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        """Everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         return {
             "mean": self.projection_.mean,
             "directions": self.projection_.directions,
@@ -168,7 +168,7 @@ class SecondOrderPooling(WindowVectors):
         return self
 
     def _vectors(self, features: LocalFeatures) -> np.ndarray:
-        """Return the logarithms of every window's moments."""
+        """The logarithms of every window's moments."""
         moments, n = self.moments(features)
         found = np.empty((len(n), len(self.center_) * (len(self.center_) + 1) // 2), np.float32)
         log_matrices(moments, float(self.regularization), found)
@@ -176,7 +176,7 @@ class SecondOrderPooling(WindowVectors):
         return found
 
     def _column_names(self) -> list[str]:
-        """Return names like ``component3_component5``."""
+        """Names like ``component3_component5``."""
         row, column = np.triu_indices(len(self.center_))
         return [f"component{i}_component{j}" for i, j in zip(row, column)]
 

@@ -134,7 +134,7 @@ class SpatialPyramid(Estimator):
         return (rows[:, :, None] & columns[:, None, :]).reshape(len(boxes), -1).astype(np.float32)
 
     def cells(self, positions: np.ndarray) -> np.ndarray:
-        """Return the cell of each patch.
+        """The cell of each patch.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class SpatialPyramid(Estimator):
 
 
 def as_pyramid(pyramid: Any) -> SpatialPyramid:
-    """Return a pyramid as it is; anything else becomes the ``windows`` of a new one.
+    """A pyramid as it is; anything else becomes the ``windows`` of a new one.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def _made(windows: int | tuple[tuple[int, int], ...]) -> SpatialPyramid:
 
 
 def signed_power(values: np.ndarray, power: float) -> np.ndarray:
-    """Return sign(v) |v|^power, computed in place.
+    """Sign(v) |v|^power, computed in place.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class WindowVectors(Transformer, TakesObjects):
 
     @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
-        """Return one vector an image.
+        """One vector an image.
 
         Parameters
         ----------
@@ -47,7 +47,7 @@ class WindowVectors(Transformer, TakesObjects):
         return rows
 
     def encode(self, features: LocalFeatures) -> np.ndarray:
-        """Return the vector of one image."""
+        """The vector of one image."""
         check_finite(features.descriptors)
         windows = self._vectors(features)
         return normalize(windows[None], self._pyramid, "l2", self.scope, self.power).ravel()
@@ -62,11 +62,11 @@ class WindowVectors(Transformer, TakesObjects):
         )
 
     def _vectors(self, features: LocalFeatures) -> np.ndarray:
-        """Return the numbers of every window, (n_windows, n) float32, which may be changed."""
+        """The numbers of every window, (n_windows, n) float32, which may be changed."""
         raise NotImplementedError
 
     def _column_names(self) -> list[str]:
-        """Return the names of a window's numbers."""
+        """The names of a window's numbers."""
         raise NotImplementedError
 
     @property
@@ -74,7 +74,7 @@ class WindowVectors(Transformer, TakesObjects):
         return as_pyramid(self.pyramid)
 
     def _sample(self, X: Any, labels: Labels, random: np.random.RandomState) -> np.ndarray:
-        """Return at most ``max_descriptors`` to learn from, balanced if they belong to images."""
+        """At most ``max_descriptors`` to learn from, balanced if they belong to images."""
         if isinstance(X, np.ndarray) and X.ndim != 2:
             raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")
         given = X if isinstance(X, np.ndarray) else as_sets(X)

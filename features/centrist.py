@@ -95,7 +95,7 @@ class Centrist(Extractor):
             )
 
     def describe(self, image: np.ndarray) -> np.ndarray:
-        """Return the counts of all windows of the layout (of "whole", where it is "dense").
+        """The counts of all windows of the layout (of "whole", where it is "dense").
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Centrist(Extractor):
         return self._count(grey, window_bounds(self._windows(), *grey.shape))
 
     def column_places(self, image: np.ndarray) -> ColumnPlaces | None:
-        """Return the pixels that each column counts; None where images are resized first."""
+        """The pixels that each column counts; None where images are resized first."""
         if self.layout == "pedestrian":
             return None
         height, width = image.shape[:2]
@@ -122,7 +122,7 @@ class Centrist(Extractor):
         return places_of_pixels(codes, inner, _CODES)
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the histogram of every patch of the grid: uint8 if counts fit, else uint16."""
+        """The histogram of every patch of the grid: uint8 if counts fit, else uint16."""
         self.check_parameters()
         grey = as_grey(image)
         height, width = grey.shape
@@ -137,7 +137,7 @@ class Centrist(Extractor):
         )
 
     def census(self, image: np.ndarray) -> np.ndarray:
-        """Return the codes of the inner pixels, (h − 2, w − 2) uint8.
+        """The codes of the inner pixels, (h − 2, w − 2) uint8.
 
         Examples
         --------

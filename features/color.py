@@ -100,7 +100,7 @@ class ColorHistogram(Extractor):
             )
 
     def describe(self, image: np.ndarray) -> np.ndarray:
-        """Return the counts of all windows.
+        """The counts of all windows.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class ColorHistogram(Extractor):
         return count_colors(image, np.array(self._bins(), np.uint32), bounds).ravel()
 
     def codes(self, image: np.ndarray) -> np.ndarray:
-        """Return the column that each pixel is counted in, within its window: (h, w) uint32.
+        """The column that each pixel is counted in, within its window: (h, w) uint32.
 
         Examples
         --------
@@ -130,13 +130,13 @@ class ColorHistogram(Extractor):
         return (first * bins[1] + second) * bins[2] + third
 
     def column_places(self, image: np.ndarray) -> ColumnPlaces:
-        """Return the pixels that each column counts; see `Extractor`."""
+        """The pixels that each column counts; see `Extractor`."""
         codes = self.codes(image)
         bounds = window_bounds(as_windows(self.windows), *codes.shape)
         return places_of_pixels(codes, bounds, self._color_names())
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the counts of every patch of the grid: uint8 if they fit, else uint16 or more."""
+        """The counts of every patch of the grid: uint8 if they fit, else uint16 or more."""
         self.check_parameters()
         image = self._convert(image)
         height, width = image.shape[:2]
@@ -230,7 +230,7 @@ class ColorStatistics(Extractor):
         check_choices(self, space=("lab", "rgb"))
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the descriptors of all patches.
+        """The descriptors of all patches.
 
         Parameters
         ----------

@@ -96,15 +96,15 @@ class Extractor(Transformer, TakesObjects):
         return False
 
     def describe(self, image: np.ndarray) -> np.ndarray:
-        """Return the one vector of an image."""
+        """The one vector of an image."""
         raise NotImplementedError(f"{type(self).__name__} gives no vector for a whole image")
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the descriptors of an image's patches."""
+        """The descriptors of an image's patches."""
         raise NotImplementedError(f"{type(self).__name__} gives no local descriptors")
 
     def column_places(self, image: np.ndarray) -> ColumnPlaces | None:
-        """Return where the columns of ``describe(image)`` come from; None if from no place.
+        """The places that the columns of ``describe(image)`` come from; None if from no place.
 
         Explanations need it: the evidence of columns without places is part of the offset.
         """
@@ -145,7 +145,7 @@ class Extractor(Transformer, TakesObjects):
         return np.stack(rows) if rows else np.zeros((0, len(self.get_feature_names_out())))
 
     def _pixels(self, source: Source) -> np.ndarray:
-        """Return an array as it is; a file is read as the extractor wants it."""
+        """An array as it is; a file is read as the extractor wants it."""
         if isinstance(source, np.ndarray):
             return source
         try:
@@ -173,7 +173,7 @@ class Extractor(Transformer, TakesObjects):
 
 
 def places_of_pixels(codes: np.ndarray, bounds: np.ndarray, names: Sequence[str]) -> ColumnPlaces:
-    """Return the places of a histogram that counts pixels in windows, in blocks of pixels.
+    """The places of a histogram that counts pixels in windows, in blocks of pixels.
 
     Parameters
     ----------

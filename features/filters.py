@@ -102,7 +102,7 @@ class DenseFilters(Extractor):
         check_choices(self, color=COLORS)
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the descriptors of all patches.
+        """The descriptors of all patches.
 
         Parameters
         ----------
@@ -142,14 +142,14 @@ class DenseFilters(Extractor):
         return check_cells(self.bin_size, self.step, _CELL, _LARGEST_BIN)
 
     def _pairs(self) -> np.ndarray:
-        """Return the frequencies (u, v) of the filters, along x and y."""
+        """The frequencies (u, v) of the filters, along x and y."""
         sums = range(1, self.order + 1)
         return np.array([(u, total - u) for total in sums for u in range(total + 1)])
 
     def _of_scale(
         self, planes: Sequence[np.ndarray], b: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return descriptors, positions and sizes of the patches with cells of b pixels."""
+        """Descriptors, positions and sizes of the patches with cells of b pixels."""
         small = [_shrunk(plane, b) for plane in planes]
         height, width = small[0].shape
         step = max(1, round(self.step * _CELL / b))
@@ -164,7 +164,7 @@ class DenseFilters(Extractor):
         return out, positions, np.full(len(out), _CELLS * b, np.float32)
 
     def _cells(self, planes: Sequence[np.ndarray], spacing: int) -> np.ndarray:
-        """Return sums of responses around all points of a lattice whose cells lie inside."""
+        """Sums of responses around all points of a lattice whose cells lie inside."""
         pairs, cosines = self._pairs(), _cosines()[: self.order + 1]
         rows, columns = (max(0, (length - _CELL) // spacing + 1) for length in planes[0].shape)
         n_maps = (1 + bool(self.signs)) * len(pairs)
@@ -178,7 +178,7 @@ class DenseFilters(Extractor):
 
 
 def _shrunk(plane: np.ndarray, b: int) -> np.ndarray:
-    """Return an image in which cells of b pixels have 4."""
+    """An image in which cells of b pixels have 4."""
     if b == _CELL:
         return plane
     height, width = (max(1, round(length * _CELL / b)) for length in plane.shape)
@@ -187,7 +187,7 @@ def _shrunk(plane: np.ndarray, b: int) -> np.ndarray:
 
 @cache
 def _cosines() -> np.ndarray:
-    """Return the one-dimensional cosines of 5 pixels, of length `_UNIT`, rounded."""
+    """The one-dimensional cosines of 5 pixels, of length `_UNIT`, rounded."""
     x, u = np.arange(_TAPS) + 0.5, np.arange(_TAPS)[:, None]
     lengths = np.where(u == 0, 1, math.sqrt(2)) / math.sqrt(_TAPS)
     return np.rint(_UNIT * lengths * np.cos(math.pi * u * x / _TAPS)).astype(np.int32)

@@ -102,7 +102,7 @@ class HOG(Extractor):
             self._check_size(*self.resize_wh)
 
     def describe(self, image: np.ndarray) -> np.ndarray:
-        """Return all blocks of an image in one vector.
+        """All blocks of an image in one vector.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class HOG(Extractor):
         return self.blocks(image).ravel()
 
     def blocks(self, image: np.ndarray) -> np.ndarray:
-        """Return the normalised blocks of the image, float32 in [0, 1].
+        """The normalised blocks of the image, float32 in [0, 1].
 
         Returns
         -------
@@ -136,7 +136,7 @@ class HOG(Extractor):
         return blocks.reshape(ny, nx, size, size, n)
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the blocks as local features; none where the image is smaller than a block."""
+        """The blocks as local features; none where the image is smaller than a block."""
         blocks = self.blocks(image)
         ny, nx = blocks.shape[:2]
         side = self.cell_size * self.block_size
@@ -149,7 +149,7 @@ class HOG(Extractor):
         )
 
     def column_places(self, image: np.ndarray) -> ColumnPlaces:
-        """Return the block that each column belongs to; see `Extractor`."""
+        """The block that each column belongs to; see `Extractor`."""
         blocks, n = self.extract(image), self.n_orientations
         size_wh = np.array(self.resize_wh or np.shape(image)[1::-1], np.float32)
         n_blocks, each = blocks.descriptors.shape

@@ -12,12 +12,12 @@ from visualwords.compiled import njit
 
 
 def split_planes(rgb: np.ndarray) -> np.ndarray:
-    """Return the channels of an image (h, w, 3) one after the other, (3, h, w)."""
+    """The channels of an image (h, w, 3) one after the other, (3, h, w)."""
     return np.stack(cv2.split(rgb))
 
 
 def interpolated_blocks(planes: np.ndarray, cell: int, size: int, n: int) -> np.ndarray:
-    """Return the normalised blocks of an image.
+    """The normalised blocks of an image.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class LocalFeatureSets:
     @overload
     def __getitem__(self, index: slice | Sequence[Any] | np.ndarray) -> "LocalFeatureSets": ...
     def __getitem__(self, index: Any) -> "LocalFeatures | LocalFeatureSets":
-        """Return the features of one image, or of several chosen like elements of an array."""
+        """The features of one image, or of several chosen like elements of an array."""
         rows, offsets = ragged_rows(self.offsets, index)
         parts = self.descriptors[rows], self.positions[rows], self.sizes[rows]
         return LocalFeatures(*parts) if offsets is None else LocalFeatureSets(*parts, offsets)
@@ -126,7 +126,7 @@ class LocalFeatureSets:
 
 
 def ragged_rows(offsets: np.ndarray, index: Any) -> tuple[slice | np.ndarray, np.ndarray | None]:
-    """Return the rows of one member of a ragged array, or of several and where each begins.
+    """The rows of one member of a ragged array, or of several and where each begins.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def check_cells(bin_size: Any, step: Any, least: int, largest: int) -> tuple[int
 
 
 def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:
-    """Return x0, y0, x1, y1 of all square patches on a grid that starts in the top left corner.
+    """X0, y0, x1, y1 of all square patches on a grid that starts in the top left corner.
 
     Patches lie inside the image, row after row; an image smaller than a patch has none.
 
@@ -188,7 +188,7 @@ def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:
 
 
 def grid_positions(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the points (x, y) of a grid, row after row: (n, 2) float32.
+    """The points (x, y) of a grid, row after row: (n, 2) float32.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def grid_positions(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def unit_centers(bounds: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return the centres (x, y) of boxes x0, y0, x1, y1 in the unit square of the image.
+    """The centres (x, y) of boxes x0, y0, x1, y1 in the unit square of the image.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def unit_centers(bounds: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def as_windows(windows: Any) -> np.ndarray:
-    """Return windows as rows x0, y0, x1, y1 in the unit square.
+    """Windows as rows x0, y0, x1, y1 in the unit square.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def as_windows(windows: Any) -> np.ndarray:
 
 
 def window_bounds(windows: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return the pixels x0, y0, x1, y1 of windows of the unit square; edges go to the nearest.
+    """The pixels x0, y0, x1, y1 of windows of the unit square; edges go to the nearest.
 
     Windows that share an edge share no pixel. In a tiny image a window may have no pixel.
 
@@ -263,7 +263,7 @@ def window_bounds(windows: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def pyramid_windows(n_windows: int = 31) -> list[np.ndarray]:
-    """Return the windows of a spatial pyramid in the unit square, a list of levels.
+    """The windows of a spatial pyramid in the unit square, a list of levels.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Network:
     metadata: dict[str, Any]
 
     def run(self, pixels: np.ndarray, output: str) -> np.ndarray:
-        """Return an output for prepared pixels, (n, …)."""
+        """An output for prepared pixels, (n, …)."""
         try:
             return self.session.run([output], {self.input_name: pixels})[0]
         except Exception as problem:  # the runtime's errors have no common base
@@ -144,7 +144,7 @@ class ONNXFeatures(Extractor):
         self._scaling(network)
 
     def network(self) -> Network:
-        """Return the opened network."""
+        """The opened network."""
         path = os.fspath(self.path)
         check_runs(path, self.size, self.layout)  # first: opening computes constants
         network = open_network(path, self.size, self.layout)
@@ -156,11 +156,11 @@ class ONNXFeatures(Extractor):
         return network
 
     def describe(self, image: np.ndarray) -> np.ndarray:
-        """Return the vector of an image, (d,) float32."""
+        """The vector of an image, (d,) float32."""
         return self._run([image])[0]
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the descriptors of the places of an image, (n, d) float32."""
+        """The descriptors of the places of an image, (n, d) float32."""
         return self._places(self._run([image])[0], image)
 
     def transform(self, images: Iterable[np.ndarray]) -> np.ndarray | LocalFeatureSets:
@@ -240,7 +240,7 @@ class ONNXFeatures(Extractor):
         return self.output
 
     def _places(self, values: np.ndarray, image: np.ndarray) -> LocalFeatures:
-        """Return an output with places, of one image, as local features."""
+        """An output with places, of one image, as local features."""
         if values.ndim == 3:
             if self.network().layout == "NCHW":
                 values = values.transpose(1, 2, 0)
@@ -361,7 +361,7 @@ def _reason(problem: Exception) -> str:
 
 
 def read_network(path: str) -> tuple[bytes, list[str], str]:
-    """Return the content of a network file, the data files beside it, and the SHA-256 of all.
+    """The content of a network file, the data files beside it, and the SHA-256 of all.
 
     Raises
     ------
@@ -394,7 +394,7 @@ def _read(path: str) -> bytes:
 
 
 def _names_of_data(path: str, content: bytes) -> list[str]:
-    """Return the files that tensors of a network are in."""
+    """The files that tensors of a network are in."""
     try:
         model = importlib.import_module("onnx").ModelProto()
     except ImportError:

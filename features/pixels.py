@@ -9,7 +9,7 @@ COLORS = ("grey", "rgb", "opponent", "c")
 
 
 def as_rgb(image: np.ndarray) -> np.ndarray:
-    """Return an image as RGB in C order; grey is repeated in the three channels.
+    """An image as RGB in C order; grey is repeated in the three channels.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def as_rgb(image: np.ndarray) -> np.ndarray:
 
 
 def as_grey(image: np.ndarray) -> np.ndarray:
-    """Return an image as grey in C order: 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601).
+    """An image as grey in C order: 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601).
 
     The conversion is OpenCV's, rounded to the nearest level.
 
@@ -50,7 +50,7 @@ def check_image(image: np.ndarray) -> np.ndarray:
 
 
 def resize_image(image: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Return the image at another size: areas are averaged to shrink it, else pixels interpolated.
+    """The image at another size: areas are averaged to shrink it, else pixels interpolated.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def resize_image(image: np.ndarray, width: int, height: int) -> np.ndarray:
 
 
 def sobel_image(grey: np.ndarray) -> np.ndarray:
-    """Return min(255, √(gx² + gy²) / 4), where gx and gy are the 3×3 Sobel derivatives.
+    """Min(255, √(gx² + gy²) / 4), where gx and gy are the 3×3 Sobel derivatives.
 
     A quarter of the magnitude makes the strongest upright edge, 0 beside 255, the level 255.
     Pixels beyond the border repeat the border.

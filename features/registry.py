@@ -25,7 +25,7 @@ _transformers: dict[str, type["TransformerFeatures"]] = {}
 
 
 def find_extractor(name: str) -> type[Extractor]:
-    """Return the class of an extractor.
+    """The class of an extractor.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def find_extractor(name: str) -> type[Extractor]:
 
 
 def list_extractors() -> list[str]:
-    """Return the names of all extractors, ours first.
+    """The names of all extractors, ours first.
 
     Examples
     --------
@@ -94,11 +94,11 @@ class TransformerFeatures(Extractor):
 
     @classmethod
     def describes(cls) -> str:
-        """Return words for the transformer, such as "a fitted Pipeline"."""
+        """Words for the transformer, such as "a fitted Pipeline"."""
         return f"a fitted {type(cls.transformer).__name__}"
 
     def describe(self, image: np.ndarray) -> np.ndarray:
-        """Return the transformer's row of an image, (d,) float32."""
+        """The transformer's row of an image, (d,) float32."""
         rows = self.transformer.transform([as_rgb(image)])
         rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
         if rows.ndim != 2 or len(rows) != 1:
@@ -110,7 +110,7 @@ class TransformerFeatures(Extractor):
 
 
 def register_transformer(transformer: Any) -> str:
-    """Return the name that a fitted transformer of images has as an extractor in this program.
+    """The name that a fitted transformer of images has as an extractor in this program.
 
     Parameters
     ----------

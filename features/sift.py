@@ -105,7 +105,7 @@ class DenseSIFT(Extractor):
         check_choices(self, dtype=("uint8", "float32"), color=COLORS)
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the descriptors of all patches.
+        """The descriptors of all patches.
 
         Parameters
         ----------
@@ -316,7 +316,7 @@ class KeypointSIFT(Extractor):
         check_choices(self, detector=("sift", "harris"), dtype=("uint8", "float32"))
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
-        """Return the descriptors of all keypoints; an image may have none.
+        """The descriptors of all keypoints; an image may have none.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ PACKAGES: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding
 
 
 def all_modules() -> list[str]:
-    """Return the names of all modules; an editable install hides those of sub-packages."""
+    """The names of all modules; an editable install hides those of sub-packages."""
     names = set(PACKAGES)
     for package in PACKAGES:
         path = importlib.import_module(package).__path__

@@ -65,7 +65,7 @@ from visualwords import other  # a comment
 
 
 def add(a, b):
-    """Return the sum."""
+    """The sum."""
     # why
     return (
         a + b

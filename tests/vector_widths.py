@@ -59,7 +59,7 @@ def run(verb: str, folder: str, name: str = "", **environment: str) -> str:
 
 
 def scores(folder: str, name: str, environment: dict[str, str]) -> dict[str, np.ndarray]:
-    """Return the results of a process with another environment."""
+    """The results of a process with another environment."""
     run("predict", folder, name, **environment)
     with np.load(Path(folder, f"{name}.npz")) as found:
         return dict(found)
@@ -148,7 +148,7 @@ def compile_wide() -> None:
 
 
 def _only_compiled(loop, compiled):
-    """Return a stand-in that compiles a loop for its arguments, and returns nothing."""
+    """A stand-in that compiles a loop for its arguments, and returns nothing."""
     import numba
 
     def compile_(*arguments):

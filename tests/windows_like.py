@@ -45,7 +45,7 @@ def _import_as_windows(name, globals=None, locals=None, fromlist=(), level=0):
 
 
 def _is_in_use(path, folder=None):
-    """Return whether this process has a regular file open, or mapped into its memory."""
+    """Whether this process has a regular file open, or mapped into its memory."""
     try:
         status = os.stat(path, dir_fd=folder, follow_symlinks=False)
     except (OSError, TypeError, ValueError):

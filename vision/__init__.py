@@ -32,7 +32,7 @@ __all__ = [
 def on_first_use(
     package: str, home_of: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and ``__dir__`` of a package whose names are loaded lazily.
+    """The ``__getattr__`` and ``__dir__`` of a package whose names are loaded lazily.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def area(boxes_xyxy: np.ndarray) -> np.ndarray:
-    """Return the areas of boxes (n, 4); 0 where a box is turned inside out.
+    """The areas of boxes (n, 4); 0 where a box is turned inside out.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def area(boxes_xyxy: np.ndarray) -> np.ndarray:
 
 
 def intersection_over_union(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -> np.ndarray:
-    """Return |a ∩ b| / |a ∪ b| of every box with every other one, (n, m).
+    """|a ∩ b| / |a ∪ b| of every box with every other one, (n, m).
 
     Examples
     --------
@@ -36,7 +36,7 @@ def intersection_over_union(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -> 
 
 
 def intersection_over_smaller(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -> np.ndarray:
-    """Return |a ∩ b| / min(|a|, |b|) of every box with every other one, (n, m).
+    """|a ∩ b| / min(|a|, |b|) of every box with every other one, (n, m).
 
     A small box inside a large one has 1, whatever their sizes.
 
@@ -51,7 +51,7 @@ def intersection_over_smaller(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -
 
 
 def intersection_over_own(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -> np.ndarray:
-    """Return |a ∩ b| / |a| of every box a with every other one b, (n, m).
+    """|a ∩ b| / |a| of every box a with every other one b, (n, m).
 
     Examples
     --------
@@ -155,7 +155,7 @@ def join(
     measure: str = "smaller",
     softness: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return one box for each thing that boxes show, and its score, best first.
+    """One box for each thing that boxes show, and its score, best first.
 
     The best boxes are kept (`suppress`); with a ``softness`` they are fused with those around them
     (`fuse`), and as they then may have moved closer, the best of them are kept.
@@ -177,7 +177,7 @@ def join(
 
 
 def scaled(boxes_xyxy: np.ndarray, factor: float) -> np.ndarray:
-    """Return boxes (n, 4) of the same middles, ``factor`` times as wide and as high.
+    """Boxes (n, 4) of the same middles, ``factor`` times as wide and as high.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def scaled(boxes_xyxy: np.ndarray, factor: float) -> np.ndarray:
 
 
 def with_aspect(boxes_xyxy: np.ndarray, aspect: float) -> np.ndarray:
-    """Return boxes (n, 4) of the same middles and heights, ``aspect`` times as wide as high.
+    """Boxes (n, 4) of the same middles and heights, ``aspect`` times as wide as high.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def pyramid_scales(
     largest: float = 1.0,
     padding: int = 0,
 ) -> list[float]:
-    """Return the scales at which a window still fits into the image, largest first.
+    """The scales at which a window still fits into the image, largest first.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ class ScalePyramid:
         self._lock = threading.Lock()
 
     def level(self, scale: float) -> np.ndarray:
-        """Return the image at one scale."""
+        """The image at one scale."""
         height, width = self.image.shape[:2]
         size_wh = round(width * scale), round(height * scale)
         if size_wh == (width, height):

@@ -136,7 +136,7 @@ def njit(*, inlined: tuple[ModuleType, ...] = (), **options: Any) -> Callable[[C
 
 @cache
 def _features() -> dict[str, bool]:
-    """Return the features that numba passes to LLVM; asking for the host's takes a millisecond."""
+    """The features that numba passes to LLVM; asking for the host's takes a millisecond."""
     given = numba.config.CPU_FEATURES
     if given is not None:  # "+avx2,-avx512f"; what the processor's name implies is not known here
         return {name[1:]: name[0] == "+" for name in given.split(",") if name}
@@ -147,7 +147,7 @@ def _features() -> dict[str, bool]:
 
 
 def vector_bytes() -> int:
-    """Return the bytes in the widest vector of whole numbers of an x86 target: 64, 32 or 16.
+    """The bytes in the widest vector of whole numbers of an x86 target: 64, 32 or 16.
 
     0 for other processors, and where nothing is compiled (``NUMBA_DISABLE_JIT``). The environment
     variable ``VISUALWORDS_VECTOR_BYTES`` limits it; 0 selects the loops for any processor.
@@ -167,12 +167,12 @@ def vector_bytes() -> int:
 
 
 def as_compiled(values: np.ndarray) -> np.ndarray:
-    """Return values of a type that compiled loops take as it is."""
+    """Values of a type that compiled loops take as it is."""
     return values if values.dtype in COMPILED_TYPES else values.astype(np.float64)
 
 
 def take(X: Any, indices: np.ndarray) -> Any:
-    """Return rows of a matrix, or members of a list of sets, by number.
+    """Rows of a matrix, or members of a list of sets, by number.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class Estimator:
     _made_contract: ClassVar[type]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; ``deep``: also those of parameters that have some."""
+        """The parameters by name; ``deep``: also those of parameters that have some."""
         found = {name: getattr(self, name) for name in sorted(_defaults(type(self)))}
         for name, value in list(found.items()) if deep else ():
             if hasattr(value, "get_params") and not isinstance(value, type):
@@ -94,7 +94,7 @@ class Estimator:
         return self._contract()().__sklearn_tags__()
 
     def __getattr__(self, name: str) -> Any:
-        """Return what scikit-learn defines for its estimators."""
+        """Tags as scikit-learn defines them for its estimators."""
         if name.startswith(("_", "get_", "set_")) and not name.startswith("__"):
             contract = self._contract()
             if hasattr(contract, name):
@@ -111,7 +111,7 @@ class Classifier(Estimator):
     mixin = "ClassifierMixin"
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of right labels."""
+        """The share of right labels."""
         from sklearn.base import ClassifierMixin
 
         return ClassifierMixin.score(self, X, y, sample_weight)
@@ -127,7 +127,7 @@ class Transformer(Estimator):
             cls.transform = _in_container(cls.transform)  # type: ignore[method-assign]
 
     def transform(self, X: Any) -> Any:
-        """Return what samples become."""
+        """The transformed samples."""
         raise NotImplementedError
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: object) -> Any:
@@ -156,7 +156,7 @@ def _defaults(cls: type[Estimator]) -> dict[str, Any]:
 
 
 def _in_container(transform: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method ``transform`` that gives what scikit-learn's ``set_output`` asks for."""
+    """A method ``transform`` that gives what scikit-learn's ``set_output`` asks for."""
 
     @cache
     def by_sklearn() -> Callable[..., Any]:
@@ -182,7 +182,7 @@ def check_choices(estimator: Estimator, **choices: Sequence[object]) -> None:
 
 
 def is_fitted(estimator: object) -> bool:
-    """Return whether an estimator has learned something, by the rule of scikit-learn."""
+    """Whether an estimator has learned something, by the rule of scikit-learn."""
     if hasattr(estimator, "__sklearn_is_fitted__"):
         return estimator.__sklearn_is_fitted__()
     return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))
@@ -203,7 +203,7 @@ def checked_rows(
     accept_sparse: str | bool = "csr",
     **options: object,
 ) -> Any:
-    """Return rows for a fitted estimator, as scikit-learn's ``validate_data`` does.
+    """Rows for a fitted estimator, as scikit-learn's ``validate_data`` does.
 
     Where that would give an array or CSR matrix back as it is, scikit-learn is not needed.
 
@@ -226,7 +226,7 @@ def checked_rows(
 
 
 def is_plain(X: Any, dtype: str | Sequence[DTypeLike] = "numeric") -> bool:
-    """Return whether scikit-learn's ``check_array`` would give back X as it is.
+    """Whether scikit-learn's ``check_array`` would give back X as it is.
 
     That is an array in C order or a CSR matrix, of finite numbers.
 

@@ -89,7 +89,7 @@ def read_image(
 def image_size(
     path_or_bytes: str | os.PathLike[str] | bytes, max_pixels: int = MAX_PIXELS
 ) -> tuple[int, int]:
-    """Return width and height of the image that `read_image` reads, by its header alone.
+    """Width and height of the image that `read_image` reads, by its header alone.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def image_size(
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a regular file; pipes, devices and folders are refused, not opened."""
+    """The content of a regular file; pipes, devices and folders are refused, not opened."""
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -118,7 +118,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def encode_image(image: np.ndarray, kind: str = "png", quality: int = 95) -> bytes:
-    """Return an RGB or grey image as the bytes of a file.
+    """An RGB or grey image as the bytes of a file.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def manifest_checksum(manifest: dict[str, Any]) -> str:
-    """Return the checksum of all that a manifest says, beside the checksum itself."""
+    """The checksum of all that a manifest says, beside the checksum itself."""
     return _checksum(_json({k: v for k, v in manifest.items() if k != "checksum"}))
 
 
@@ -120,7 +120,7 @@ def _read(
 
 
 def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the members by name, after checks that need no decompression."""
+    """The members by name, after checks that need no decompression."""
     infos = archive.infolist()
     if len(infos) > MAX_MEMBERS:
         raise ModelFileError(f"{len(infos)} members; a model has at most {MAX_MEMBERS}")
@@ -141,7 +141,7 @@ def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 def _checked_manifest(
     archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]
 ) -> dict[str, Any]:
-    """Return the manifest, after comparing what it declares with the members that are there."""
+    """The manifest, after comparing what it declares with the members that are there."""
     if members[MANIFEST].file_size > MAX_MANIFEST_BYTES:
         raise ModelFileError("the manifest is too large")
     manifest = json.loads(_content(archive, MANIFEST))
@@ -175,7 +175,7 @@ def _check_version(manifest: Any) -> None:
 
 
 def _load(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> np.ndarray:
-    """Return one array; its header is compared with the manifest before memory is taken."""
+    """One array; its header is compared with the manifest before memory is taken."""
     content = _content(archive, f"{name}.npy")
     declared = manifest["arrays"][name]
     if declared.get("checksum") != _checksum(content):
@@ -190,7 +190,7 @@ def _load(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> np.n
 
 
 def _content(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a member's bytes; never more than it declared, and its CRC has been checked."""
+    """A member's bytes; never more than it declared, and its CRC has been checked."""
     size = archive.getinfo(name).file_size
     with archive.open(name) as member:
         content = member.read(size)
@@ -207,7 +207,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def _json(value: Any, indent: int | None = None) -> bytes:
-    """Return the one JSON text of a value; infinity and NaN are not JSON."""
+    """The one JSON text of a value; infinity and NaN are not JSON."""
     text = json.dumps(value, sort_keys=True, indent=indent, ensure_ascii=True, allow_nan=False)
     return text.encode()
 
@@ -225,7 +225,7 @@ def _npy_bytes(array: np.ndarray) -> bytes:
 
 
 def _declared_bytes(declared: dict[str, Any]) -> int:
-    """Return the bytes that the items of a declared array take, without making it."""
+    """The bytes that the items of a declared array take, without making it."""
     if not _storable(declared["dtype"]):
         raise ModelFileError(f"an array of type {declared['dtype']!r} is not allowed")
     shape = declared["shape"]
@@ -239,7 +239,7 @@ def _storable(dtype: object) -> bool:
 
 
 def prefixed(prefix: str, state: State) -> State:
-    """Return a state whose names begin with a prefix."""
+    """A state whose names begin with a prefix."""
     return {prefix + name: value for name, value in state.items()}
 
 
@@ -258,7 +258,7 @@ def add_to(digest: "hashlib.blake2b", state: State) -> None:
 
 
 def packed(state: State) -> np.ndarray:
-    """Return named arrays as the bytes of one.
+    """Named arrays as the bytes of one.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def packed(state: State) -> np.ndarray:
 
 
 def unpacked(data: np.ndarray) -> State:
-    """Return the named arrays that `packed` was given."""
+    """The named arrays that `packed` was given."""
     with np.load(io.BytesIO(data.tobytes()), allow_pickle=False) as arrays:
         return dict(arrays)
 

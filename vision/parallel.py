@@ -179,7 +179,7 @@ def n_threads(n_jobs: int | None) -> int:
 def map_in_threads(
     do: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None
 ) -> list[Result]:
-    """Return ``do(item)`` of every item, in order; a failure cancels the items not yet begun.
+    """``do(item)`` of every item, in order; a failure cancels the items not yet begun.
 
     Parameters
     ----------

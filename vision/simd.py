@@ -14,12 +14,12 @@ _LANE = ir.IntType(32)
 
 
 def arrays(context, builder, signature, arguments, which):
-    """Return the array structures (``data``, ``shape``, …) of the arguments with these numbers."""
+    """The array structures (``data``, ``shape``, …) of the arguments with these numbers."""
     return [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in which]
 
 
 def broadcast(builder, value, lanes):
-    """Return a vector whose lanes all hold one value."""
+    """A vector whose lanes all hold one value."""
     vector = ir.VectorType(value.type, lanes)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, _LANE(0))
     zeros = ir.Constant(ir.VectorType(_LANE, lanes), [0] * lanes)
@@ -27,17 +27,17 @@ def broadcast(builder, value, lanes):
 
 
 def constant(vector, value):
-    """Return a vector whose lanes all hold one number that is known when compiling."""
+    """A vector whose lanes all hold one number that is known when compiling."""
     return ir.Constant(vector, [value] * vector.count)
 
 
 def vector_at(builder, data, position, vector):
-    """Return the address of ``data[position]`` as that of a vector."""
+    """The address of ``data[position]`` as that of a vector."""
     return builder.bitcast(builder.gep(data, [position]), vector.as_pointer())
 
 
 def load(builder, data, position, vector):
-    """Return ``data[position], data[position + 1], …`` as a vector."""
+    """``data[position], data[position + 1], …`` as a vector."""
     return builder.load(vector_at(builder, data, position, vector), align=_alignment(vector))
 
 
@@ -54,12 +54,12 @@ def _alignment(vector):
 
 
 def row_length(builder, array):
-    """Return the number of columns of a two-dimensional array."""
+    """The number of columns of a two-dimensional array."""
     return cgutils.unpack_tuple(builder, array.shape)[1]
 
 
 def rows(builder, array, first, count):
-    """Return the addresses of ``count`` rows, from ``first`` on, of a C-ordered array."""
+    """The addresses of ``count`` rows, from ``first`` on, of a C-ordered array."""
     length = row_length(builder, array)
     offset = builder.mul(first, length)
     addresses = []
@@ -70,7 +70,7 @@ def rows(builder, array, first, count):
 
 
 def multiply_add(builder, a, b, c):
-    """Return a b + c of vectors of floating-point numbers, rounded once."""
+    """A b + c of vectors of floating-point numbers, rounded once."""
     name = f"llvm.fma.v{c.type.count}f{8 * _alignment(c.type)}"
     return call(builder, name, c.type, [a, b, c])
 
@@ -82,12 +82,12 @@ def call(builder, name, result, arguments):
 
 
 def lanes(builder, vector):
-    """Return the elements of a vector."""
+    """The elements of a vector."""
     return [builder.extract_element(vector, _LANE(k)) for k in range(vector.type.count)]
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:
-    """Return zeros that begin where a cache line does.
+    """Zeros that begin where a cache line does.
 
     Examples
     --------

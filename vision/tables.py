@@ -60,7 +60,7 @@ class _RepeatedColumnError(_BadTableError):
 
 
 def split_of(name: str) -> str | None:
-    """Return "train", "val" or "test" for a name in any case; None for any other.
+    """ "train", "val" or "test" for a name in any case; None for any other.
 
     Examples
     --------
@@ -71,17 +71,17 @@ def split_of(name: str) -> str | None:
 
 
 def clean_label(label: str) -> str:
-    """Return a label without spaces around it, in Unicode's composed form."""
+    """A label without spaces around it, in Unicode's composed form."""
     return unicodedata.normalize("NFC", label.strip())
 
 
 def is_table(name: str) -> bool:
-    """Return whether a file's name is that of a table."""
+    """Whether a file's name is that of a table."""
     return name.lower().endswith(TABLES)
 
 
 def has_labels(path: str) -> bool:
-    """Return whether a table has columns of images and of labels."""
+    """Whether a table has columns of images and of labels."""
     try:
         _opened(path)
     except _RepeatedColumnError:
@@ -92,7 +92,7 @@ def has_labels(path: str) -> bool:
 
 
 def read_table(path: str, base: str | None = None, split: str | None = None) -> list[Item]:
-    """Return the images that a table lists.
+    """The images that a table lists.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def read_table(path: str, base: str | None = None, split: str | None = None) -> 
 
 
 def _opened(path: str) -> tuple[list[_Row], Callable[[_Row], _Cells]]:
-    """Return the rows of a table, and a function that finds the cells of one."""
+    """The rows of a table, and a function that finds the cells of one."""
     is_json = path.lower().endswith(".jsonl")
     try:
         if os.path.getsize(path) > MOST_BYTES:
@@ -160,7 +160,7 @@ def _json_rows(file: TextIO) -> tuple[list[_Row], list[str]]:
 
 
 def _named_cells(columns: list[str]) -> Callable[[_Row], _Cells]:
-    """Return the function of a row → cells, by the columns that there are."""
+    """The function of a row → cells, by the columns that there are."""
     named: dict[str, str] = {}
     for name in columns:
         key = name.lower()
@@ -185,7 +185,7 @@ def _named_cells(columns: list[str]) -> Callable[[_Row], _Cells]:
 
 
 def _one_hot_cells(columns: list[str]) -> Callable[[_Row], _Cells]:
-    """Return the same for Roboflow's table; a row must have a 1 in exactly one class."""
+    """The same for Roboflow's table; a row must have a 1 in exactly one class."""
     path, *classes = columns or [""]
     for name, count in Counter(classes).items():
         if count > 1:
@@ -208,7 +208,7 @@ def _text(row: _Row, column: str | None) -> str:
 
 
 def _item(row: _Row, cells: _Cells, base: str, default: str | None) -> Item:
-    """Return the image that a row lists."""
+    """The image that a row lists."""
     label, group = clean_label(cells.label), cells.group.strip()
     if not cells.path or not label:
         raise _BadTableError(f"line {row.line} needs a path and a label, found {row.values!r}")
@@ -230,7 +230,7 @@ def _item(row: _Row, cells: _Cells, base: str, default: str | None) -> Item:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether a text can be written; bytes that are not UTF-8 can, as file names have."""
+    """Whether a text can be written; bytes that are not UTF-8 can, as file names have."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeError:

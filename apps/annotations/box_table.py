@@ -58,7 +58,7 @@ def read_box_table(path: str | os.PathLike[str]) -> Annotations:
 
 
 def _rows(name: str) -> tuple[list[tuple[int, dict[str, str]]], list[str]]:
-    """Return the lines of a table with their numbers, and its columns in lower case."""
+    """The lines of a table with their numbers, and its columns in lower case."""
     text = checks.text_of(name)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -73,7 +73,7 @@ def _rows(name: str) -> tuple[list[tuple[int, dict[str, str]]], list[str]]:
 
 
 def _text(cell: str) -> str:
-    """Return a text; the quote that keeps spreadsheets from running it is removed."""
+    """A text; the quote that keeps spreadsheets from running it is removed."""
     is_guarded = cell.startswith("'") and cell[1:].startswith(FORMULA)
     return cell[1:] if is_guarded else cell.strip()
 
@@ -84,7 +84,7 @@ def _number(place: str, row: dict[str, str], column: str) -> float | None:
 
 
 def box_rows(image: BoxedImage) -> list[list[object]]:
-    """Return the rows of one image, under `HEADER`; one with an empty box if it has none."""
+    """The rows of one image, under `HEADER`; one with an empty box if it has none."""
     start = [image.name, image.frame, image.seconds, *(image.size_wh or ("", ""))]
     if not len(image):
         return [[*start, *[""] * (len(HEADER) - len(start))]]

@@ -77,7 +77,7 @@ class BoxedImage:
         return len(self.boxes_xyxy)
 
     def boxes_of(self, label: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the boxes of a label that must be found, and those that may be, (n, 4) each."""
+        """The boxes of a label that must be found, and those that may be, (n, 4) each."""
         wanted = np.array([name == label for name in self.labels], bool)
         return self.boxes_xyxy[wanted & ~self.ignored], self.boxes_xyxy[wanted & self.ignored]
 
@@ -101,7 +101,7 @@ class Annotations:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str], lists: Iterable["BoxList"]) -> "Annotations":
-        """Return the images of a file or folder, none of which may be listed twice."""
+        """The images of a file or folder, none of which may be listed twice."""
         lists = list(lists)
         for name, n in Counter(one.empty.name for one in lists).most_common(1):
             if n > 1:
@@ -110,7 +110,7 @@ class Annotations:
         return cls([one.image() for one in lists], skipped)
 
     def counts(self) -> dict[str, int]:
-        """Return how many boxes each label has, the most frequent first."""
+        """The number of boxes of each label, the most frequent first."""
         return dict(Counter(label for one in self.images for label in one.labels).most_common())
 
 
@@ -150,7 +150,7 @@ class BoxList:
             self.rows.append((corners, label, ignored))
 
     def image(self) -> BoxedImage:
-        """Return the image with its boxes."""
+        """The image with its boxes."""
         if not self.rows:
             return self.empty
         boxes, labels, ignored = zip(*self.rows)

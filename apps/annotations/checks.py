@@ -21,7 +21,7 @@ MOST_BYTES = 1 << 29  # of a file of annotations; those of the largest public se
 def box(
     place: str, box: Sequence[float], size_wh: tuple[int, int] | None = None
 ) -> tuple[str | None, list[float]]:
-    """Return why a box is left out, or None, and its corners, cut to the image.
+    """Why a box is left out, or None, and its corners, cut to the image.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def box(
 
 
 def size(place: str, width: float | None, height: float | None) -> tuple[int, int] | None:
-    """Return the size of an image; None where the annotations have none, or 0 for unknown."""
+    """The size of an image; None where the annotations have none, or 0 for unknown."""
     if width is None or height is None or width == height == 0:
         return None
     for side in (width, height):
@@ -57,7 +57,7 @@ def size(place: str, width: float | None, height: float | None) -> tuple[int, in
 
 
 def name_of(place: str, name: str) -> str:
-    """Return the file name of an image with forward slashes."""
+    """The file name of an image with forward slashes."""
     clean = name.strip().replace("\\", "/")
     if not clean or "\0" in clean or len(clean) > 4096:
         raise FolderError(f"{place}: {name[:60]!r} is not the name of an image")
@@ -65,7 +65,7 @@ def name_of(place: str, name: str) -> str:
 
 
 def number_of(place: str, text: str | None) -> float:
-    """Return the number that a text is; ``FolderError`` if it is none, or not finite.
+    """The number that a text is; ``FolderError`` if it is none, or not finite.
 
     Python also reads digits of other scripts and underscores, which no program writes.
     """
@@ -80,7 +80,7 @@ def number_of(place: str, text: str | None) -> float:
 
 
 def short(value: float) -> str:
-    """Return a number in as few digits as give it back.
+    """A number in as few digits as give it back.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def short(value: float) -> str:
 
 
 def content_of(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a regular file of limited size."""
+    """The bytes of a regular file of limited size."""
     try:
         return read_settings(path, most)
     except OSError as problem:
@@ -100,7 +100,7 @@ def content_of(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 
 
 def text_of(path: str | os.PathLike[str], most: int = MOST_BYTES) -> str:
-    """Return the text of a UTF-8 file, without its byte-order mark."""
+    """The text of a UTF-8 file, without its byte-order mark."""
     try:
         text = content_of(path, most).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -111,5 +111,5 @@ def text_of(path: str | os.PathLike[str], most: int = MOST_BYTES) -> str:
 
 
 def stem_of(name: str) -> str:
-    """Return the file name without folder and suffix."""
+    """The file name without folder and suffix."""
     return Path(name.replace("\\", "/")).stem

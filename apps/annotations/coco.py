@@ -90,7 +90,7 @@ def _listed(
 
 
 def _is(value: object, kind: str) -> bool:
-    """Return whether a JSON value is of a kind; numbers are finite floats."""
+    """Whether a JSON value is of a kind; numbers are finite floats."""
     if kind == "numbers":
         return isinstance(value, list) and all(_is(one, "number") for one in value)
     if isinstance(value, str):

@@ -199,7 +199,7 @@ def find_photographs(annotations: Annotations, folder: str | os.PathLike[str]) -
 
 
 def _by_name(name: str, names: dict[str, list[str]]) -> str | None:
-    """Return the file of a path, else of its name in any folder, else with another suffix."""
+    """The file of a path, else of its name in any folder, else with another suffix."""
     keys = f"./{name}", os.path.basename(name), f"{checks.stem_of(name)}.*"
     same = next((names[key] for key in keys if key in names), [])
     if len(same) > 1:
@@ -209,7 +209,7 @@ def _by_name(name: str, names: dict[str, list[str]]) -> str | None:
 
 
 def chosen_label(annotations: Annotations, label: str | None, default: str | None = None) -> str:
-    """Return which label to take: the given one, the default if it occurs, or the only one.
+    """The label to take: the given one, the default if it occurs, or the only one.
 
     Where boxes have no labels it is the empty one.
 

@@ -82,7 +82,7 @@ def read_yolo(
 
 
 def _label_files(root: str) -> set[str]:
-    """Return the text files below a folder that may hold boxes."""
+    """The text files below a folder that may hold boxes."""
     files = set()
     for folder, _, names in os.walk(root):
         other = set() if os.path.basename(folder) == "labels" else NOT_LABELS
@@ -113,7 +113,7 @@ def _read_lines(path: str, boxes: BoxList, names: Sequence[str] | None) -> None:
 
 
 def _corners(place: str, values: Sequence[float]) -> list[float]:
-    """Return x0, y0, x1, y1 in shares of the image."""
+    """X0, y0, x1, y1 in shares of the image."""
     if len(values) in (4, 5):
         x, y, width, height = values[:4]
         if width < 0 or height < 0:
@@ -141,7 +141,7 @@ def _label(place: str, word: str, names: Sequence[str] | None) -> str:
 
 
 def _class_names(root: str) -> list[str] | None:
-    """Return the names of a data set's classes; None if it names none."""
+    """The names of a data set's classes; None if it names none."""
     for name in (*TABLES, *LISTS):
         path = os.path.join(root, name)
         if os.path.exists(path):
@@ -153,7 +153,7 @@ def _class_names(root: str) -> list[str] | None:
 
 
 def names_in_yaml(text: str, path: str) -> list[str]:
-    r"""Return the names of ``names:``, a list or numbered entries, in brackets or line by line.
+    r"""The names of ``names:``, a list or numbered entries, in brackets or line by line.
 
     Examples
     --------

@@ -101,7 +101,7 @@ def write_demo(name: str, folder: str | os.PathLike[str]) -> Path:
 
 
 def texture_tiles(part: str) -> Labelled:
-    """Return the tiles of the ``"train"`` or ``"test"`` part and their labels."""
+    """The tiles of the ``"train"`` or ``"test"`` part and their labels."""
     import skimage
 
     from visualwords.images import read_image
@@ -120,7 +120,7 @@ def texture_tiles(part: str) -> Labelled:
 
 
 def digits(part: str) -> Labelled:
-    """Return half of scikit-learn's digits, 8×8 pixels of 0 to 16, as white on black 64×64."""
+    """Half of scikit-learn's digits, 8×8 pixels of 0 to 16, as white on black 64×64."""
     import cv2
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split

@@ -363,7 +363,7 @@ class Composing(Work):
 def checked_recipe(
     name: str, features: Sequence[str] = (), changes: Sequence[tuple[str, Any]] = ()
 ) -> "Recipe":
-    """Return a recipe, or one of extractors, with changes; what can't work is a usage error."""
+    """A recipe, or one of extractors, with changes; what can't work is a usage error."""
     from visualwords.apps.pipeline.composing import compose, read_recipe
     from visualwords.apps.pipeline.recipe_check import check_recipe
     from visualwords.apps.pipeline.recipes import RECIPES

@@ -71,7 +71,7 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
 
 
 def _backend(client: "Client") -> Any:
-    """Return joblib's backend for Dask, which here also reports work that was lost.
+    """Joblib's backend for Dask, which here also reports work that was lost.
 
     By itself it waits for ever for such work: its collector marks the job as failed but does not
     call back. And what it scatters is lost with the worker that holds it.

@@ -11,7 +11,7 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and line 
 
 
 def csv_cells(row: Iterable[Any], raw: bool = False) -> list[Any]:
-    r"""Return the cells of one row for `csv.writer`; bytes that are not UTF-8 become escapes.
+    r"""The cells of one row for `csv.writer`; bytes that are not UTF-8 become escapes.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ def csv_cells(row: Iterable[Any], raw: bool = False) -> list[Any]:
 
 
 def short_number(number: float | None) -> str:
-    """Return a number with six digits; an empty cell where there is none."""
+    """A number with six digits; an empty cell where there is none."""
     return "" if number is None else f"{number:.6g}"
 
 
 def is_raw(raw: bool) -> bool:
-    """Return whether ``--raw`` holds: what is printed on a terminal is escaped nevertheless."""
+    """Whether ``--raw`` holds: what is printed on a terminal is escaped nevertheless."""
     return raw and not sys.stdout.isatty()
 
 

@@ -64,7 +64,7 @@ class Sorter:
 
 
 def folder_name(label: str) -> str:
-    """Return a label as the name of one folder, on every system and whatever characters it has.
+    """A label as the name of one folder, on every system and whatever characters it has.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def alike(name: str) -> str:
 
 
 def folder_of_rejected(classes: Collection[str]) -> str:
-    """Return the label under which images of no class are sorted; no class has its folder.
+    """The label under which images of no class are sorted; no class has its folder.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class _LabelFolder:
 
 
 def _digest(file: BufferedReader) -> bytes:
-    """Return the digest of a file from its beginning, where it stands again afterwards."""
+    """The digest of a file from its beginning, where it stands again afterwards."""
     found = hashlib.file_digest(file, "blake2b").digest()
     file.seek(0)
     return found

@@ -33,7 +33,7 @@ Cell = str | list[str] | tuple[str, str]  # a line, several lines, or a line and
 
 
 def stdout() -> "Console":
-    """Return the console for results; lines are wide where the output is not a terminal.
+    """The console for results; lines are wide where the output is not a terminal.
 
     rich obeys NO_COLOR and FORCE_COLOR; the latter must not make lines of a file narrow.
     """
@@ -79,7 +79,7 @@ def _text(cell: Cell) -> "Text":
 
 
 def printable(name: str) -> str:
-    """Return a file's name in a form that any terminal shows on one line."""
+    """A file's name in a form that any terminal shows on one line."""
     return "".join(_printable(character) for character in name)
 
 
@@ -214,7 +214,7 @@ def print_json(value: Any) -> None:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Return a value as JSON; a number that is not finite is null, as other programs expect.
+    """A value as JSON; a number that is not finite is null, as other programs expect.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Number(click.FloatRange):
     """A number in a range, not "nan" or "inf", which a range of click lets through."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return the number."""
+        """The number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
@@ -302,7 +302,7 @@ def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
 
 
 def n_threads(jobs: int | None) -> int:
-    """Return the number of threads that ``--jobs`` asks for."""
+    """The number of threads that ``--jobs`` asks for."""
     from joblib import cpu_count
 
     return jobs or cpu_count()
@@ -312,7 +312,7 @@ class VerbGroup(RichGroup):
     """A program of several commands; a mistyped one gets the nearest ones as a suggestion."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Return the command that the first argument names."""
+        """The command that the first argument names."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             self.fail_unknown(ctx, args[0])
         return super().resolve_command(ctx, args)
@@ -343,7 +343,7 @@ class Verb(RichCommand):
         flag("--help-all", "Show all options, in groups.", callback=_show_all, **own)(self)
 
     def get_help_option(self, ctx: RichContext) -> click.Option | None:  # type: ignore[override]
-        """Return the option --help, one of the basic ones."""
+        """The option --help, one of the basic ones."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.help, option.panel = "Show the basic options.", BASICS  # type: ignore[attr-defined]
@@ -387,7 +387,7 @@ class Work:
 
     @classmethod
     def command(cls) -> click.Command:
-        """Return the command for click."""
+        """The command for click."""
 
         def work(**given: Any) -> int | None:
             return cls(**given).run()

@@ -32,7 +32,7 @@ annotations = flag(
 
 
 def load_detector(path: str, **settings: float | None) -> "PedestrianDetector":
-    """Return the detector of a model file, with the settings of this run that are given."""
+    """The detector of a model file, with the settings of this run that are given."""
     from visualwords.apps.detection.detector import PedestrianDetector
 
     given = {name: value for name, value in settings.items() if value is not None}

@@ -73,7 +73,7 @@ def _search_file(detector: PedestrianDetector, path: str) -> BoxedImage | Skippe
 
 
 def search(detector: PedestrianDetector, pixels: np.ndarray) -> BoxedImage:
-    """Return the detections in an image that has no name yet."""
+    """The detections in an image that has no name yet."""
     boxes, confidences = detector.detect(pixels, order="rgb")
     labels, size_wh = (detector.label,) * len(boxes), (pixels.shape[1], pixels.shape[0])
     return BoxedImage("", boxes, labels, size_wh, confidences)
@@ -347,7 +347,7 @@ class Searching:
 
 
 def _listed(image: BoxedImage) -> list[dict[str, Any]]:
-    """Return the boxes of an image as JSON has them."""
+    """The boxes of an image as JSON has them."""
     boxes: list[dict[str, Any]] = []
     for k, (box, confidence) in enumerate(zip(image.boxes_xyxy, np.array(image.confidences))):
         boxes.append({**dict(zip(COLUMNS, box.tolist())), "confidence": float(confidence)})

@@ -75,7 +75,7 @@ class TrainingRegions(NamedTuple):
 def training_regions(
     photographs: Sequence[BoxedImage], detector: PedestrianDetector, label: str
 ) -> TrainingRegions:
-    """Return windows around the objects, and the largest parts of photographs without them.
+    """Windows around the objects, and the largest parts of photographs without them.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def training_regions(
 def empty_parts(
     size_wh: tuple[int, int] | None, boxes_xyxy: np.ndarray, least_wh: Sequence[float] | np.ndarray
 ) -> np.ndarray:
-    """Return the largest rectangles of an image that meet no box, (n, 4) whole pixels.
+    """The largest rectangles of an image that meet no box, (n, 4) whole pixels.
 
     Empty rectangles are found by cutting those that meet a box, box by box; of two that share more
     than half of the smaller one, only the larger is kept. The largest comes first.
@@ -137,7 +137,7 @@ def empty_parts(
 
 
 def fitting_parameters(photographs: Sequence[BoxedImage], label: str) -> dict[str, Any]:
-    """Return a window for objects of these shapes, their share of it, and the smallest height.
+    """A window for objects of these shapes, their share of it, and the smallest height.
 
     The window has as many pixels as that of pedestrians and the shape of the median object, which
     takes three quarters of it.

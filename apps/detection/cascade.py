@@ -42,7 +42,7 @@ class RaggedTables:
     cells: np.ndarray
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
-        """Return the sums of look-ups of levels (n, d), (n,) float32."""
+        """The sums of look-ups of levels (n, d), (n,) float32."""
         scores = np.empty(len(rows), np.float32)
         look_up(rows, self.starts, self.cells, scores)
         return scores
@@ -79,7 +79,7 @@ class Cascade:
     def scan(
         self, image: np.ndarray, stride: int, threshold: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the windows of an image that pass all stages and reach a threshold.
+        """The windows of an image that pass all stages and reach a threshold.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Cascade:
     def search(
         self, image: np.ndarray, search: Search, threshold: float, n_jobs: int | None = 1
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the boxes of the objects in all windows of all sizes that `scan` returns.
+        """The boxes of the objects in all windows of all sizes that `scan` returns.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class Cascade:
         return search.boxes(level, np.vstack(corners)), np.concatenate(scores)
 
     def scores_of(self, vectors: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums after each part of the trees, (n, 64), and all scores, (features, n).
+        """The sums after each part of the trees, (n, 64), and all scores, (features, n).
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Cascade:
         return sums, np.array([trees.scores(vectors[0]), *others])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return what a model file keeps: trees, and tables in half precision."""
+        """The state that a model file keeps: trees, and tables in half precision."""
         first, *others = (feature.name for feature in self.features)
         kept = {f"{first}/features": self.trees.features, f"{first}/values": self.trees.values}
         kept[f"{first}/leaves"] = self.trees.leaves.astype(np.float16)
@@ -175,7 +175,7 @@ class Cascade:
         tree_thresholds: Sequence[float],
         stage_thresholds: Sequence[float],
     ) -> "Cascade":
-        """Return the cascade of a model file; ``ModelFileError`` if its parts do not fit."""
+        """The cascade of a model file; ``ModelFileError`` if its parts do not fit."""
         features = window_features(shape)
         first = np.array([float(value) for value in tree_thresholds], np.float32)
         stages = tuple(float(value) for value in stage_thresholds)

@@ -273,13 +273,13 @@ class PedestrianDetector:
         return Detections(clip_boxes(joined, pixels), self.confidence_of(score), pixels)
 
     def confidence_of(self, scores: np.ndarray) -> np.ndarray:
-        """Return the confidence that belongs to scores."""
+        """The confidence that belongs to scores."""
         slope, intercept = self.confidence_
         odds = slope * np.asarray(scores, np.float64) + intercept
         return (1 + np.tanh(odds / 2)) / 2
 
     def score_of(self, confidence: float) -> float:
-        """Return the score that has a confidence."""
+        """The score that has a confidence."""
         slope, intercept = self.confidence_
         return (math.log(confidence / (1 - confidence)) - intercept) / slope
 
@@ -317,7 +317,7 @@ class PedestrianDetector:
 
     @classmethod
     def restore(cls, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the detector that a model file holds; any error if it is none."""
+        """The detector that a model file holds; any error if it is none."""
         if manifest["kind"] != OBJECT_DETECTOR:
             raise ModelFileError(f"a model of kind {manifest['kind']!r}")
         given: dict[str, Any] = dict(manifest["parameters"])
@@ -343,7 +343,7 @@ class PedestrianDetector:
         return sorted(one.name for one in fields(cls) if one.init)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name."""
+        """The parameters by name."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
     def set_params(self, **parameters: Any) -> Self:
@@ -384,17 +384,17 @@ class PedestrianDetector:
     # Searching
 
     def _search(self, **changes: float) -> Search:
-        """Return the search of the parameters, some of them changed."""
+        """The search of the parameters, some of them changed."""
         names = ("stride", "scale_factor", "min_height", "padding")
         own = {name: getattr(self, name) for name in names}
         return Search(WindowShape(*self.window), self.object_share, **(own | changes))
 
     def _join(self, boxes_xyxy: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the detections that windows add up to, best first."""
+        """The detections that windows add up to, best first."""
         return join(boxes_xyxy, scores, overlap=self.overlap, softness=self.fusion)
 
     def _readable(self, images: Sequence[ImageOrPath], what: str) -> list[Callable[[], np.ndarray]]:
-        """Return functions that read the images; unreadable ones are added to ``skipped_``."""
+        """Functions that read the images; unreadable ones are added to ``skipped_``."""
         readers: list[Callable[[], np.ndarray]] = []
         for number, image in enumerate(images):
             try:
@@ -416,7 +416,7 @@ def _is(value: Any, kind: type, least: float, most: float) -> bool:
 
 
 def _as_image(image: ImageOrPath, order: str | None = None) -> np.ndarray:
-    """Return an image as the array that every feature takes, red first."""
+    """An image as the array that every feature takes, red first."""
     if order not in (None, *ORDERS):
         raise ValueError(f"order={order!r}; choose from {', '.join(ORDERS)}")
     if callable(image):

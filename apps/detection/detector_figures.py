@@ -83,7 +83,7 @@ class DetectionFigures:
         return float(np.sum(np.diff(self.recall, prepend=0) * best))
 
     def miss_rate_at(self, false_per_image: float) -> float:
-        """Return the miss rate at the lowest threshold with at most so many false positives."""
+        """The miss rate at the lowest threshold with at most so many false positives."""
         n = int(np.searchsorted(self.false_per_image, false_per_image, side="right"))
         return float(self.miss_rate[n - 1]) if n else 1.0
 
@@ -94,14 +94,14 @@ class DetectionFigures:
         return float(np.exp(np.log(np.maximum(misses, 1e-10)).mean()))
 
     def at_threshold(self, score: float) -> dict[str, float]:
-        """Return precision, recall and false positives per image at a threshold."""
+        """Precision, recall and false positives per image at a threshold."""
         n = int(np.sum(self.scores >= score))
         found = int(self.right[:n].sum())
         precision, false = found / n if n else 1.0, (n - found) / self.n_images
         return {"precision": precision, "recall": found / self.n_objects, "false_per_image": false}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures without the curves."""
+        """The figures without the curves."""
         counts = {"images": self.n_images, "objects": self.n_objects}
         return counts | {
             "detections": int(self.right.size),
@@ -152,7 +152,7 @@ def compare_detections(
 def match(
     boxes_xyxy: np.ndarray, scores: np.ndarray, marked_xyxy: np.ndarray, overlap: float = 0.5
 ) -> np.ndarray:
-    """Return which detections of one image are right.
+    """Whether each detection of one image is right.
 
     Best score first, a detection takes the marked box that it overlaps most among those not
     taken yet, if by at least ``overlap`` (intersection over union). A second detection of the same
@@ -189,7 +189,7 @@ def drop_ignored(
 
 
 def draw_curves(figures: DetectionFigures) -> bytes:
-    """Return a PNG of precision over recall, and of miss rate over false positives per image."""
+    """A PNG of precision over recall, and of miss rate over false positives per image."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -262,7 +262,7 @@ def _figures_table(figures: DetectionFigures, threshold: float) -> Markup:
 def _scenes(
     paths: Sequence[str], detections: Detections, marked: Sequence[np.ndarray], threshold: float
 ) -> Markup:
-    """Return the scenes, those with the most mistakes first."""
+    """The scenes, those with the most mistakes first."""
     thumbnails, shown = markup.Thumbnails(MOST_SCENES), []
     for path, (boxes, scores), truth in zip(paths, detections, marked):
         kept = scores >= threshold

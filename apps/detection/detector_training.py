@@ -70,7 +70,7 @@ class Bootstrap:
     rounds: list[list[int]] = field(default_factory=list)
 
     def run(self, crops: Sequence[Image], photographs: Sequence[Image]) -> Samples:
-        """Return the crops' windows and all windows collected from the photographs."""
+        """The crops' windows and all windows collected from the photographs."""
         shape, seed = self.search.shape, self.settings["random_state"]
 
         def random(k: int, image: np.ndarray) -> Vectors:
@@ -97,14 +97,14 @@ class Bootstrap:
         return positives + negatives
 
     def views(self, k: int, crop: np.ndarray) -> list[np.ndarray]:
-        """Return the k-th crop, and how it looks if it was small and had to be enlarged."""
+        """The k-th crop, and how it looks if it was small and had to be enlarged."""
         if self.smallest >= 1:
             return [crop]
         rng = np.random.default_rng([self.settings["random_state"], k])
         return [crop, enlarged_again(crop, self.smallest ** rng.random())]
 
     def train(self, samples: Samples, *, share: float = 1.0) -> Cascade:
-        """Return classifiers of the samples' features; ``share`` is that of the trees."""
+        """Classifiers of the samples' features; ``share`` is that of the trees."""
         return training.train_cascade(samples, self.search.shape, self.settings, share=share)
 
     def collect(self, stage: str, images: Sequence[Image], work: Work) -> Iterator[Any]:
@@ -138,7 +138,7 @@ class Bootstrap:
     def _windows(
         self, stage: str, images: Sequence[Image], vectors_of: Work, positive: bool
     ) -> Samples:
-        """Return the vectors of all images in order, whatever the number of threads."""
+        """The vectors of all images in order, whatever the number of threads."""
         parts = list(self.collect(stage, images, vectors_of))
         vectors = [np.vstack(feature) for feature in zip(*parts)]
         source = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
@@ -146,7 +146,7 @@ class Bootstrap:
 
 
 def enlarged_again(crop: np.ndarray, scale: float) -> np.ndarray:
-    """Return a crop of the same size without the detail that reducing it to a scale takes away."""
+    """A crop of the same size without the detail that reducing it to a scale takes away."""
     height, width = crop.shape[:2]
     small = resize_image(crop, max(round(width * scale), 1), max(round(height * scale), 1))
     return resize_image(small, width, height)
@@ -189,7 +189,7 @@ class HeldOut:
         return float(np.median(found)) if found.size else 1.0
 
     def confidence(self) -> tuple[float, float]:
-        """Return slope and intercept of the confidence 1 / (1 + exp(−(slope · score + intercept))).
+        """Slope and intercept of the confidence 1 / (1 + exp(−(slope · score + intercept))).
 
         It estimates the probability that a detection with this score is right in photographs that
         show one object on average. There always are windows just below what was looked for, so one
@@ -206,7 +206,7 @@ class HeldOut:
         return float(slope), float(intercept)
 
     def figures(self, threshold: float) -> dict[str, float]:
-        """Return how many crops' objects are found from a score on, and the false detections."""
+        """The number of crops whose objects are found from a score on, and of false detections."""
         found, false = (int((one >= threshold).sum()) for one in (self.right, self.false))
         shown: dict[str, float] = {"crops": self.right.size, "photographs": self.n_photographs}
         return shown | {"found": found, "false": false}
@@ -239,7 +239,7 @@ def with_stages(cascade: Cascade, parts: np.ndarray, scores: np.ndarray, recall:
 def train_detector(
     bootstrap: Bootstrap, crops: Sequence[Image], photographs: Sequence[Image], join: Join
 ) -> tuple[Cascade, HeldOut]:
-    """Return the classifiers of all images with their thresholds, and the scores held out.
+    """The classifiers of all images with their thresholds, and the scores held out.
 
     ``join`` makes detections of windows that overlap.
     """
@@ -305,7 +305,7 @@ def _part(images: Sequence[Image], k: int) -> list[Image]:
 def _crop_scores(
     bootstrap: Bootstrap, cascade: Cascade, crops: Sequence[Image]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores of the best shifted window of each view of the crops."""
+    """The scores of the best shifted window of each view of the crops."""
     shape, shift = bootstrap.search.shape, bootstrap.search.stride // 2
 
     def score(k: int, crop: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -324,7 +324,7 @@ def _crop_scores(
 def _right_scores(
     bootstrap: Bootstrap, cascade: Cascade, crops: Sequence[Image], join: Join
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores of the crops' detections, and the objects' sizes over those found.
+    """The scores of the crops' detections, and the objects' sizes over those found.
 
     Crops are scaled and moved at random, between two scales and places of the search.
     """
@@ -354,5 +354,5 @@ def _right_scores(
 
 
 def _detections(search: Search, cascade: Cascade, join: Join, _: int, image: np.ndarray) -> Boxes:
-    """Return all detections that could be of use."""
+    """All detections that could be of use."""
     return join(*cascade.search(image, search, LEAST_SCORE))

@@ -25,7 +25,7 @@ def draw_detections(
     confidences: np.ndarray,
     tracks: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the image in colour with a box and its confidence in percent for every detection.
+    """The image in colour with a box and its confidence in percent for every detection.
 
     Tracked objects have their number instead, and a colour of their own.
 
@@ -55,7 +55,7 @@ def draw_detections(
 
 
 def demo_picture(seed: int = 0) -> np.ndarray:
-    """Return a street with a wall, a pavement and people walking, (360, 480, 3) uint8.
+    """A street with a wall, a pavement and people walking, (360, 480, 3) uint8.
 
     Examples
     --------

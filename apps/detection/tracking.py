@@ -69,7 +69,7 @@ class Track:
         self.n_missed += 1
 
     def likelihoods(self, boxes_xyxy: np.ndarray) -> np.ndarray:
-        """Return how likely detections (n, 4) are to show the object, (n,).
+        """The likelihood that detections (n, 4) show the object, (n,).
 
         −Σ ((z − H x)² / S + log(S / R)) over the four coordinates, S = H P Hᵀ + R: twice the log
         likelihood, where the highest that any track can have is 0.
@@ -203,6 +203,6 @@ class Tracker:
 
 
 def _as_place(box_xyxy: np.ndarray) -> np.ndarray:
-    """Return middle x, middle y, width, height; sides of at least a pixel."""
+    """Middle x, middle y, width, height; sides of at least a pixel."""
     low, high = box_xyxy[:2], box_xyxy[2:]
     return np.concatenate([(low + high) / 2, np.maximum(high - low, 1.0)])

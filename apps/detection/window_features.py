@@ -46,11 +46,11 @@ class WindowFeature(ABC):
 
     @abstractmethod
     def vectors(self, prepared: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
-        """Return the levels of some windows, (n, n_columns) unsigned."""
+        """The levels of some windows, (n, n_columns) unsigned."""
 
 
 def window_features(shape: WindowShape) -> list[WindowFeature]:
-    """Return the features of windows, in the order of the cascade.
+    """The features of windows, in the order of the cascade.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class TreeFeature(WindowFeature):
         self.n_columns = shape.tree_cells[0] * shape.tree_cells[1] * CHANNELS
 
     def prepare(self, image: np.ndarray) -> np.ndarray:
-        """Return the cells of an image, (h // 4, w // 4, 10) uint8."""
+        """The cells of an image, (h // 4, w // 4, 10) uint8."""
         rows, columns = (side // SIDE for side in image.shape[:2])
         cells = np.empty((rows, columns, CHANNELS), np.uint8)
         if not cells.size:
@@ -101,13 +101,13 @@ class TreeFeature(WindowFeature):
         return cells
 
     def vectors(self, prepared: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
-        """Return the cells of windows, (n, n_columns) uint8."""
+        """The cells of windows, (n, n_columns) uint8."""
         return _cut(prepared, corners_yx // SIDE, self.shape.tree_cells)
 
     def grid_scores(
         self, image: np.ndarray, stride: int, trees: BoostedTrees, least: np.ndarray
     ) -> np.ndarray:
-        """Return the sums of leaves of all windows, (rows, columns) float32.
+        """The sums of leaves of all windows, (rows, columns) float32.
 
         The trees have as many parts as ``least`` has thresholds. A window whose sum is below the
         threshold after one of them scores −∞.
@@ -137,11 +137,11 @@ class CensusFeature(WindowFeature):
         self.n_columns = shape.super_blocks[0] * shape.super_blocks[1] * CODES
 
     def prepare(self, image: np.ndarray) -> np.ndarray:
-        """Return the census codes of an image, (h − 2, w − 2) uint8."""
+        """The census codes of an image, (h − 2, w − 2) uint8."""
         return census_transform(as_grey(image))
 
     def vectors(self, prepared: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
-        """Return the counts of windows, (n, n_columns) uint16."""
+        """The counts of windows, (n, n_columns) uint16."""
         down, across = self.shape.super_blocks
         x, y = self.shape.census_corner
         vectors = np.empty((len(corners_yx), down * across, CODES), np.uint16)
@@ -164,14 +164,14 @@ class HogFeature(WindowFeature):
         self.n_columns = shape.blocks[0] * shape.blocks[1] * BLOCK**2 * HOG_ANGLES
 
     def prepare(self, image: np.ndarray) -> np.ndarray:
-        """Return the levels of all blocks, (ny, nx, 36) uint8."""
+        """The levels of all blocks, (ny, nx, 36) uint8."""
         planes = image[None] if image.ndim == 2 else split_planes(image)
         blocks = interpolated_blocks(planes, CELL, BLOCK, HOG_ANGLES)
         levels = blocks * np.float32(HOG_STEPS) + np.float32(0.5)
         return np.minimum(levels, np.float32(N_LEVELS - 1)).astype(np.uint8)
 
     def vectors(self, prepared: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
-        """Return the levels of windows, (n, n_columns) uint8."""
+        """The levels of windows, (n, n_columns) uint8."""
         return _cut(prepared, corners_yx // CELL, self.shape.blocks)
 
 

@@ -56,26 +56,26 @@ class Samples:
         )
 
     def part(self, chosen: np.ndarray) -> "Samples":
-        """Return some of the windows."""
+        """Some of the windows."""
         vectors = [rows[chosen] for rows in self.vectors]
         return Samples(vectors, self.positive[chosen], self.source[chosen])
 
 
 def at_least_the_window(crop: np.ndarray, shape: WindowShape) -> np.ndarray:
-    """Return a crop, resized to the window if it is smaller."""
+    """A crop, resized to the window if it is smaller."""
     if crop.shape[0] < shape.height or crop.shape[1] < shape.width:
         return resize_image(crop, shape.width, shape.height)
     return crop
 
 
 def crop_vectors(crop: np.ndarray, shape: WindowShape) -> Vectors:
-    """Return the vectors of the window in a crop's middle, and of its mirror image."""
+    """The vectors of the window in a crop's middle, and of its mirror image."""
     crop = at_least_the_window(crop, shape)
     return _middles([crop, crop[:, ::-1]], shape)
 
 
 def shifted_vectors(crop: np.ndarray, shape: WindowShape, shift: int) -> Vectors:
-    """Return the vectors of four windows, each shifted along both axes from a crop's middle.
+    """The vectors of four windows, each shifted along both axes from a crop's middle.
 
     A search whose stride is twice the shift aligns with an object at least as well as the best.
     """
@@ -111,7 +111,7 @@ def _vectors(
 
 
 def random_windows(image: np.ndarray, n: int, search: Search, seed: Sequence[int]) -> Vectors:
-    """Return the vectors of ``n`` windows of a photograph, of all sizes; fewer if it is small."""
+    """The vectors of ``n`` windows of a photograph, of all sizes; fewer if it is small."""
     levels = [make() for make in search.levels(image)]
     grids = [np.ones(search.shape.grid(level.image, search.stride), bool) for level in levels]
     every = [np.argwhere(grid) * search.stride for grid in grids]
@@ -123,7 +123,7 @@ def random_windows(image: np.ndarray, n: int, search: Search, seed: Sequence[int
 def hard_windows(
     image: np.ndarray, cascade: Cascade, search: Search, threshold: float, most: int
 ) -> Vectors:
-    """Return the vectors, by all features, of the hardest negative windows of a photograph.
+    """The vectors, by all features, of the hardest negative windows of a photograph.
 
     Of windows that overlap only the best is taken.
     """
@@ -198,7 +198,7 @@ def with_constants(vectors: np.ndarray, n_constants: int = N_CONSTANTS) -> np.nd
 
 
 def tables_of(classifier: ICDClassifier, n_constants: int = N_CONSTANTS) -> RaggedTables:
-    """Return the tables of a classifier of two classes that was trained on levels with constants.
+    """The tables of a classifier of two classes that was trained on levels with constants.
 
     Levels between those that training met have values between theirs. The offset is spread evenly
     over all tables. Cells are rounded to half precision, which is how a model file keeps them.

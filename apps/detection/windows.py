@@ -72,7 +72,7 @@ class WindowShape:
         return self.height // TREE_CELL, self.width // TREE_CELL
 
     def grid(self, image: np.ndarray, stride: int) -> tuple[int, int]:
-        """Return the rows and columns of windows that fit into an image."""
+        """The rows and columns of windows that fit into an image."""
         rows = (image.shape[0] - self.height) // stride + 1
         columns = (image.shape[1] - self.width) // stride + 1
         return max(rows, 0), max(columns, 0)
@@ -121,7 +121,7 @@ class Search:
     padding: int
 
     def levels(self, image: np.ndarray) -> list[Callable[[], Level]]:
-        """Return functions that make the image at every scale, largest first.
+        """Functions that make the image at every scale, largest first.
 
         There are none if it is smaller than the window. They may run in any order and thread.
         """
@@ -164,7 +164,7 @@ class Search:
             yield start, range(y - start, y - start + own), level.image[start:end]
 
     def boxes(self, level: Level, corners_yx: np.ndarray) -> np.ndarray:
-        """Return the boxes, in pixels of the image, of the objects in windows of a level."""
+        """The boxes, in pixels of the image, of the objects in windows of a level."""
         window_wh = np.array([self.shape.width, self.shape.height])
         centers = corners_yx[:, ::-1] + window_wh / 2 - level.padding
         half = window_wh * self.object_wh / 2
@@ -172,7 +172,7 @@ class Search:
 
 
 def clip_boxes(boxes_xyxy: np.ndarray, image: np.ndarray) -> np.ndarray:
-    """Return the parts of boxes inside an image; windows at its border reach into the padding.
+    """The parts of boxes inside an image; windows at its border reach into the padding.
 
     Examples
     --------

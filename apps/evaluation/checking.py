@@ -64,7 +64,7 @@ class Finding:
         return KINDS[self.kind]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as what JSON can hold."""
+        """It as what JSON can hold."""
         return {**asdict(self), "problem": self.is_problem}
 
 
@@ -113,7 +113,7 @@ def check_folder(
 
 
 def suspicious_labels(trial: Trial) -> list[Finding]:
-    """Return the images whose label the model contradicts and is sure of it.
+    """The images whose label the model contradicts and is sure of it.
 
     Confident learning [Northcutt21]: a class is confident from the mean probability that it gets
     on images labelled with it. An image is suspicious if another class is confident there, with

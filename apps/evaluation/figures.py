@@ -86,13 +86,13 @@ class Evaluation:
         return float(np.mean(self.recall[self.support > 0]))
 
     def most_confused(self, i: int) -> int | None:
-        """Return the class that images of class i are most often taken for, if any are."""
+        """The class that images of class i are most often taken for, if any are."""
         counts = self.confusion[i].copy()
         counts[i] = 0
         return int(counts.argmax()) if counts.any() else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures as what JSON can hold."""
+        """The figures as what JSON can hold."""
         columns = {"images": self.support, "rejected": self.rejected, "precision": self.precision}
         columns |= {"recall": self.recall, "f1": self.f1}
         return {
@@ -157,7 +157,7 @@ def compare(
 
 
 def wilson(n_right: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % score interval of a share of n independent images.
+    """Wilson's 95 % score interval of a share of n independent images.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def wilson(n_right: int, n: int) -> tuple[float, float]:
 def bootstrap(
     values: np.ndarray, groups: Sequence[str | None] | None = None, seed: int = 0
 ) -> tuple[float, float]:
-    """Return the 95 % percentile interval of a mean over images, resampled with replacement.
+    """The 95 % percentile interval of a mean over images, resampled with replacement.
 
     Images of a group (one object, patient or scene) succeed and fail together, so that they say
     less than as many independent ones: whole groups are drawn, each with all its images [1]_.
@@ -213,7 +213,7 @@ def bootstrap(
 
 
 def group_codes(groups: Sequence[str | None]) -> np.ndarray:
-    """Return the number of each image's group; an image without a group is one of its own."""
+    """The number of each image's group; an image without a group is one of its own."""
     known: dict[str | tuple[int], int] = {}
     names = ((i,) if group is None else group for i, group in enumerate(groups))
     return np.array([known.setdefault(name, len(known)) for name in names], np.intp)
@@ -309,7 +309,7 @@ class ClassCurve:
         return OperatingPoint(self.name, threshold, limit, *rates, int(others.sum()))
 
     def point(self, limit: float = FALSE_ALARMS) -> OperatingPoint | None:
-        """Return the lowest threshold whose false alarms are no more than a share of the others.
+        """The lowest threshold whose false alarms are no more than a share of the others.
 
         It is rounded up to three digits, as people type it, and its figures are those of the
         rounded one. None where no probability below 1 will do.
@@ -320,7 +320,7 @@ class ClassCurve:
         return None if threshold > 1 else self.at(threshold, limit)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures, without the curves, as what JSON can hold."""
+        """The figures, without the curves, as what JSON can hold."""
         point = self.point()
         return {
             "roc_area": self.area,

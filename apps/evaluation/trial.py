@@ -80,7 +80,7 @@ class Trial:
         return np.array(self.guesses) == np.array(self.truth)
 
     def part(self, positions: Sequence[int]) -> "Trial":
-        """Return the trial of some of its images."""
+        """The trial of some of its images."""
         chosen = list(positions)
         lists = {name: getattr(self, name) for name in LISTS if getattr(self, name) is not None}
         arrays = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
@@ -365,7 +365,7 @@ class PairedTrials:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as what JSON can hold."""
+        """The comparison as what JSON can hold."""
         return {
             "images": len(self.first.paths),
             "only_first_right": self.n_worse,
@@ -378,7 +378,7 @@ class PairedTrials:
 
 
 def pair_trials(first: Trial, second: Trial) -> PairedTrials:
-    """Return two trials of the same images, without those that one model could not read.
+    """Two trials of the same images, without those that one model could not read.
 
     Raises
     ------

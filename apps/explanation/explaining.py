@@ -346,7 +346,7 @@ def share_fisher(
 
 
 def responsibilities(encoder: FisherVectors, x: np.ndarray) -> np.ndarray:
-    """Return how much each Gaussian is responsible for projected descriptors, (n, k)."""
+    """The responsibility of each Gaussian for projected descriptors, (n, k)."""
     logits = encoder.mixture_.log_probabilities(x.astype(np.float32)).astype(np.float64)
     logits -= logits.max(axis=1, keepdims=True)
     q = np.exp(logits)
@@ -437,7 +437,7 @@ def share_second_order(
 
 
 def _divided_differences(values: np.ndarray) -> np.ndarray:
-    """Return (log a − log b) / (a − b) of all pairs of values, the derivative where a = b."""
+    """(log a − log b) / (a − b) of all pairs of values, the derivative where a = b."""
     logs, apart = np.log(values), values[:, None] - values
     near = np.abs(apart) < 1e-9 * values.max()
     middle = (values[:, None] + values) / 2

@@ -127,7 +127,7 @@ class Explanation:
     def heat_map(
         self, label: str | None = None, shape: tuple[int, int] | None = None
     ) -> np.ndarray:
-        """Return the evidence for a class as a map; its sum plus the offset is the score.
+        """The evidence for a class as a map; its sum plus the offset is the score.
 
         The evidence of a patch is spread evenly over the pixels it covers.
 
@@ -170,7 +170,7 @@ class Explanation:
         return sorted(found, key=lambda one: -abs(one.value))[:k]
 
     def column_of(self, label: str | None = None) -> int:
-        """Return the position of a class; of the best one by default."""
+        """The position of a class; of the best one by default."""
         label = self.ranked[0] if label is None else label
         found = np.flatnonzero(self.classes == label)
         if not found.size:
@@ -180,7 +180,7 @@ class Explanation:
 
 
 def _edges(centers: np.ndarray, sizes: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first pixel of patches and the one after the last; at least one is covered."""
+    """The first pixel of patches and the one after the last; at least one is covered."""
     first = np.floor((centers - sizes / 2) * length + 0.5).astype(np.intp)
     last = np.floor((centers + sizes / 2) * length + 0.5).astype(np.intp)
     first = np.clip(first, 0, length - 1)

@@ -76,7 +76,7 @@ def draw_explanation(
 
 
 def _panel_size(image: np.ndarray) -> np.ndarray:
-    """Return the image at the size it is drawn in; small ones are enlarged."""
+    """The image at the size it is drawn in; small ones are enlarged."""
     height, width = image.shape[:2]
     scale = PANEL / max(height, width)
     size_wh = max(1, round(width * scale)), max(1, round(height * scale))
@@ -141,7 +141,7 @@ def write(
 
 
 def length_of(text: str) -> float:
-    """Return the width of a line of text in pixels.
+    """The width of a line of text in pixels.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def length_of(text: str) -> float:
 
 
 def shortened(text: str, width: float) -> str:
-    """Return a text that fits a width, its end cut off where it does not.
+    """A text that fits a width, its end cut off where it does not.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _font() -> ImageFont.FreeTypeFont:
 
 
 def overlay(image: np.ndarray, heat: np.ndarray, limit: float) -> np.ndarray:
-    """Return an image in pale grey under its evidence.
+    """An image in pale grey under its evidence.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def overlay(image: np.ndarray, heat: np.ndarray, limit: float) -> np.ndarray:
 def overlays(
     image: np.ndarray, explanation: "Explanation", labels: list[str]
 ) -> tuple[list[np.ndarray], float]:
-    """Return the image under the evidence for each label, on one scale, and the scale's limit.
+    """The image under the evidence for each label, on one scale, and the scale's limit.
 
     Maps have soft edges and the sum that they had; their strongest percent is drawn alike.
     """
@@ -222,7 +222,7 @@ def overlays(
 def patches_of_word(
     image: np.ndarray, channel: "ChannelEvidence", word: int, most: int
 ) -> list[np.ndarray]:
-    """Return up to ``most`` patches of an image that were assigned to a word, evenly chosen."""
+    """Up to ``most`` patches of an image that were assigned to a word, evenly chosen."""
     if channel.words is None:
         return []
     found = np.flatnonzero(channel.words == word)
@@ -239,7 +239,7 @@ def patches_of_word(
 
 
 def most_typical(patches: list[np.ndarray], k: int, side: int = 48) -> list[np.ndarray]:
-    """Return the ``k`` patches that look most like the mean of all, brought to one size.
+    """The ``k`` patches that look most like the mean of all, brought to one size.
 
     Brightness and contrast are ignored, as words ignore them; weak contrast is raised.
     """

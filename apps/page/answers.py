@@ -57,7 +57,7 @@ class ClassifierAnswers:
         self.explain(encode_image(noise), 1, None)  # warm up: compile and load
 
     def about(self) -> dict[str, Any]:
-        """Return a description of the model."""
+        """A description of the model."""
         model, gallery, counts = self.model, self.model.gallery_, self.model.class_counts_
         is_calibrated = model.calibration_ is not None
         how = "on held-out training images" if is_calibrated else "not: too few images"
@@ -80,7 +80,7 @@ class ClassifierAnswers:
         }
 
     def predict(self, data: bytes, question: Question) -> dict[str, Any]:
-        """Return the best classes of an image."""
+        """The best classes of an image."""
         start = time.perf_counter()
         model = self._by_the_rule_of(question)
         answer = model.predict_one(data)
@@ -119,7 +119,7 @@ class ClassifierAnswers:
         return str(self.model.classes_[self.labels.index(label)])
 
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
-        """Return the evidence for the best classes, or for one of them."""
+        """The evidence for the best classes, or for one of them."""
         start = time.perf_counter()
         if label is not None:
             self._class_of(label)
@@ -173,7 +173,7 @@ class DetectorAnswers:
         model.detect(np.zeros((160, 120, 3), np.uint8))  # warm up: compile and load
 
     def about(self) -> dict[str, Any]:
-        """Return a description of the model."""
+        """A description of the model."""
         facts = {"images": f"shrunk to {MAX_SIDE} pixels if larger"}
         facts["visualwords"] = visualwords.__version__
         label = printable(self.model.label)
@@ -188,7 +188,7 @@ class DetectorAnswers:
         }
 
     def predict(self, data: bytes, question: Question) -> dict[str, Any]:
-        """Return the boxes of an image, best first."""
+        """The boxes of an image, best first."""
         start = time.perf_counter()
         image = read_image(data, "rgb", self.max_pixels)
         small = shrink(image, MAX_SIDE)
@@ -265,7 +265,7 @@ def _reason(
 
 
 def _color(names: list[str], number: int) -> str:
-    """Return the centre of a bin of a colour histogram as #rrggbb; empty for other columns."""
+    """The centre of a bin of a colour histogram as #rrggbb; empty for other columns."""
     bins = re.fullmatch(r"red(\d+)_green(\d+)_blue(\d+)", names[number])
     if bins is None:
         return ""
@@ -275,7 +275,7 @@ def _color(names: list[str], number: int) -> str:
 
 
 def _patches(channel: ChannelEvidence, where: np.ndarray, column: int) -> list[list[float]]:
-    """Return left, top, width, height of the strongest of some patches, as shares of the image."""
+    """Left, top, width, height of the strongest of some patches, as shares of the image."""
     strongest = where[np.argsort(-np.abs(channel.evidence[where, column]), kind="stable")]
     strongest = strongest[:N_PATCHES]
     corners = channel.positions[strongest] - channel.sizes[strongest] / 2

@@ -58,7 +58,7 @@ class RefusedError(Exception):
         self.headers = dict(headers or {})
 
     def response(self) -> JSONResponse:
-        """Return the answer."""
+        """The answer."""
         return JSONResponse({"error": str(self)}, self.status, self.headers)
 
 

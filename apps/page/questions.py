@@ -71,13 +71,13 @@ def _threshold(text: str) -> tuple[str, float]:
 
 
 def _number(text: str) -> float:
-    """Return a plain decimal number; −1 for any other text."""
+    """A plain decimal number; −1 for any other text."""
     plain = text.isascii() and len(text) <= 8 and text.replace(".", "", 1).isdecimal()
     return float(text) if plain else -1.0
 
 
 async def one_image(request: Request, body: bytes) -> bytes:
-    """Return the image file of a request: its body, or the file of a form."""
+    """The image file of a request: its body, or the file of a form."""
     if not _is_form(request):
         return body
     files = await images_of(request, body)
@@ -88,7 +88,7 @@ async def one_image(request: Request, body: bytes) -> bytes:
 
 
 async def images_of(request: Request, body: bytes) -> list[tuple[str, bytes]]:
-    """Return the names and contents of all files of a form."""
+    """The names and contents of all files of a form."""
     from starlette.formparsers import MultiPartException, MultiPartParser
 
     if not _is_form(request):

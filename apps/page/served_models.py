@@ -15,13 +15,13 @@ class Answers(Protocol):
     """Answers of a kind of model; called in worker threads."""
 
     def about(self) -> dict[str, Any]:
-        """Return a description of the model."""
+        """A description of the model."""
 
     def predict(self, data: bytes, question: Question) -> dict[str, Any]:
-        """Return the prediction for an image file."""
+        """The prediction for an image file."""
 
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
-        """Return the explanation of a prediction."""
+        """The explanation of a prediction."""
 
 
 class ServedModels:
@@ -48,7 +48,7 @@ class ServedModels:
         return list(self._answers)
 
     def find(self, name: str | None) -> Answers:
-        """Return a model; a request that began with it keeps it when it is replaced."""
+        """A model; a request that began with it keeps it when it is replaced."""
         if not self._answers:
             raise RefusedError(409, "there is no model yet; train one first")
         if name is None:

@@ -65,7 +65,7 @@ def create_app(
 
 
 def guarded(api: "ModelApi", pages: Mapping[str, Handler], **access: Unpack[Access]) -> Starlette:
-    """Return an application whose every request passes the guards.
+    """An application whose every request passes the guards.
 
     Anyone may read ``pages`` but the report, for they hold no data.
     """
@@ -80,12 +80,12 @@ def guarded(api: "ModelApi", pages: Mapping[str, Handler], **access: Unpack[Acce
 
 
 def routes_of(method: str, handlers: Mapping[str, Handler]) -> list[Route]:
-    """Return the routes of addresses that are asked by one method."""
+    """The routes of addresses that are asked by one method."""
     return [Route(path, handler, methods=[method]) for path, handler in handlers.items()]
 
 
 def preview(data: bytes, max_pixels: int, side: int = PREVIEW_SIDE) -> bytes:
-    """Return an image of any format as an upright JPEG of moderate size."""
+    """An image of any format as an upright JPEG of moderate size."""
     return encode_image(read_image(data, "rgb", max_pixels, max_side=side), "jpeg", quality=85)
 
 
@@ -125,7 +125,7 @@ class ModelApi:
         self.workers.close()
 
     def routes(self) -> list[Route]:
-        """Return the routes of the API."""
+        """The routes of the API."""
         read = {"/healthz": self.health, "/api/model": self.model, "/api/models": self.list_models}
         asked = {"/api/predict": self.predict, "/api/predict/batch": self.predict_batch}
         asked |= {"/api/explain": self.explain, "/api/preview": self.preview}
@@ -199,7 +199,7 @@ class ModelApi:
 def static_pages(
     package: str, table: Mapping[str, str], policy: str | None = None
 ) -> dict[str, Handler]:
-    """Return the handlers of a package's own files: address → file."""
+    """The handlers of a package's own files: address → file."""
     folder = files(package).joinpath("static")
     return {
         path: _constant(folder.joinpath(name).read_bytes(), TYPES[name.rpartition(".")[2]], policy)

@@ -39,7 +39,7 @@ class AddressError(VisualWordsError):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 chooses a free one."""
+    """A listening socket; port 0 chooses a free one."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=128)
@@ -50,12 +50,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(listener: socket.socket) -> bool:
-    """Return whether a socket is reachable from this machine only."""
+    """Whether a socket is reachable from this machine only."""
     return ipaddress.ip_address(listener.getsockname()[0].split("%")[0]).is_loopback
 
 
 def address_of(listener: socket.socket) -> str:
-    """Return the address to type into a browser on this machine."""
+    """The address to type into a browser on this machine."""
     host, port = listener.getsockname()[:2]
     if ipaddress.ip_address(host.split("%")[0]).is_unspecified:
         host = "127.0.0.1" if listener.family == socket.AF_INET else "::1"
@@ -63,7 +63,7 @@ def address_of(listener: socket.socket) -> str:
 
 
 def names_of(listener: socket.socket, host: str, more: Iterable[str] = ()) -> set[str]:
-    """Return the host names that requests may use for this server."""
+    """The host names that requests may use for this server."""
     names = {*LOOPBACK_NAMES, host, *more}
     if not is_loopback(listener):
         names |= {socket.gethostname(), f"{socket.gethostname()}.local"}
@@ -71,7 +71,7 @@ def names_of(listener: socket.socket, host: str, more: Iterable[str] = ()) -> se
 
 
 def read_key(path: str | None) -> str | None:
-    """Return the key in a file, or in the environment, that requests must know; None without."""
+    """The key in a file, or in the environment, that requests must know; None without."""
     if path is None:
         return os.environ.get(KEY, "").strip() or None
     key = read_settings(path).decode("ascii", "replace").strip()
@@ -82,7 +82,7 @@ def read_key(path: str | None) -> str | None:
 
 
 def announce(listener: socket.socket, host: str, key: str | None) -> str:
-    """Return the address for a browser, with the key; warn if others reach it without one."""
+    """The address for a browser, with the key; warn if others reach it without one."""
     if key is None and not is_loopback(listener):
         warning = f"{host} is reachable from other machines, and the page has no password"
         cure = "give --api-key-file, or stop the server unless you trust everyone on the network"

@@ -39,7 +39,7 @@ LEAST_SPREAD = np.array(  # of each statistic: what never varies in training may
 
 
 def measure(image: np.ndarray) -> np.ndarray:
-    """Return the statistics of an RGB image, (N_STATISTICS,) float32.
+    """The statistics of an RGB image, (N_STATISTICS,) float32.
 
     Mean and spread of grey and of two opponent colours, the shares of very dark and very bright
     pixels, and for each scale the mean gradient, the share of flat places, the balance of
@@ -68,7 +68,7 @@ def measure(image: np.ndarray) -> np.ndarray:
 
 
 def _edges(grey: np.ndarray) -> list[float]:
-    """Return the statistics of the gradients at one scale."""
+    """The statistics of the gradients at one scale."""
     height, width = grey.shape
     if height < 3 or width < 3:
         grey = np.pad(grey, [(0, max(0, 3 - height)), (0, max(0, 3 - width))], mode="edge")
@@ -86,7 +86,7 @@ def _edges(grey: np.ndarray) -> list[float]:
 
 
 def _spread(mean: float, square: float) -> float:
-    """Return the standard deviation, given the means of numbers and of their squares."""
+    """The standard deviation, given the means of numbers and of their squares."""
     return math.sqrt(max(0.0, square - mean * mean))
 
 
@@ -96,12 +96,12 @@ def appearance_step() -> Step:
 
 
 def measure_image(image: OpenedImage) -> np.ndarray:
-    """Return the statistics of an opened image."""
+    """The statistics of an opened image."""
     return measure(image.pixels("rgb", View(SIDE)))
 
 
 def are_grey(statistics: np.ndarray) -> bool:
-    """Return whether no image has colours, by the statistics of all; NaN is an unreadable one.
+    """Whether no image has colours, by the statistics of all; NaN is an unreadable one.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class Appearance:
 
     @classmethod
     def of_arrays(cls, examples: np.ndarray, root: np.ndarray) -> "Appearance":
-        """Return what a model file keeps, if its parts fit together."""
+        """The appearance of a model file, if its parts fit together."""
         if examples.ndim != 2 or examples.shape[1:] != root.shape[1:] or not len(examples):
             raise ValueError("the appearance of images does not fit together")
         if root.shape != (N_STATISTICS, N_STATISTICS):
@@ -180,7 +180,7 @@ class Appearance:
         return cls(examples, root)
 
     def distances(self, statistics: np.ndarray) -> np.ndarray:
-        """Return the distance to the nearest example, in spreads within classes, (n,)."""
+        """The distance to the nearest example, in spreads within classes, (n,)."""
         found = statistics.astype(np.float64) @ self.root
         squares = (found**2).sum(axis=1)[:, None] + self._lengths - 2 * found @ self._whitened.T
         return np.sqrt(np.maximum(squares.min(axis=1), 0))

@@ -34,11 +34,11 @@ class View:
     turn: int = 0
 
     def of(self, pixels: np.ndarray) -> np.ndarray:
-        """Return an image, which has been shrunk, enlarged and turned."""
+        """An image, which has been shrunk, enlarged and turned."""
         return _turned(self._enlarged(pixels), self.turn)
 
     def scale(self, longer_side: float) -> float:
-        """Return the factor by which this changes the sides of an image."""
+        """The factor by which this changes the sides of an image."""
         if self.max_side is not None and longer_side > self.max_side:
             return self.max_side / longer_side
         if self.min_side is not None and longer_side < self.min_side:
@@ -46,7 +46,7 @@ class View:
         return 1.0
 
     def others(self, kinds: Sequence[str]) -> "list[View]":
-        """Return the views that these kinds mean, without the original.
+        """The views that these kinds mean, without the original.
 
         Examples
         --------
@@ -61,7 +61,7 @@ class View:
         return [replace(self, turn=turn) for turn in found if turn]
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides the pixels, for keys of the cache."""
+        """The settings that decide the pixels, for keys of the cache."""
         others = {"min_side": self.min_side, "turn": self.turn}
         return {"max_side": self.max_side} | {k: v for k, v in others.items() if v}
 
@@ -75,7 +75,7 @@ class View:
 
 
 def check_views(kinds: Any) -> tuple[str, ...]:
-    """Return the kinds of views that a recipe asks for.
+    """The kinds of views that a recipe asks for.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def write_comparison(
 
 
 def comparison_rows(rows: "Sequence[ComparedRecipe]") -> tuple[list[str], list[list[object]]]:
-    """Return the head and the rows of the table of recipes, best first."""
+    """The head and the rows of the table of recipes, best first."""
     cells: list[list[object]] = []
     for row in rows:
         low, high = row.interval
@@ -54,7 +54,7 @@ def comparison_rows(rows: "Sequence[ComparedRecipe]") -> tuple[list[str], list[l
 
 
 def comparison_plot(rows: "Sequence[ComparedRecipe]") -> Markup:
-    """Return a drawing (SVG) of the recipes' accuracies, best first."""
+    """A drawing (SVG) of the recipes' accuracies, best first."""
     spreads = [0.0 if len(row.figures) < 2 else row.deviation for row in rows]
     low = max(0.0, min(row.mean - s for row, s in zip(rows, spreads)) - 0.02)
     high = min(1.0, max(row.mean + s for row, s in zip(rows, spreads)) + 0.02)

@@ -39,7 +39,7 @@ SIDE = 640  # pixels of the longer side of the images that patches are cut from
 def mistakes(
     model: ImageClassifier, trial: Trial, thumbnails: Thumbnails, progress: Progress
 ) -> Markup:
-    """Return the mistakes with the highest confidence."""
+    """The mistakes with the highest confidence."""
     wrong = [k for k in range(len(trial.paths)) if trial.truth[k] != trial.guesses[k]]
     if not wrong:
         return section("mistakes", "Mistakes", "None.", "")
@@ -96,7 +96,7 @@ def _score(trial: Trial, k: int, label: str) -> str:
 def words(
     model: ImageClassifier, trial: Trial, thumbnails: Thumbnails, progress: Progress
 ) -> Markup:
-    """Return the most discriminative words of every class, from recognised images."""
+    """The most discriminative words of every class, from recognised images."""
     chosen = _images_to_explain(trial)
     progress.start("explaining classes", sum(map(len, chosen.values())))
     articles, method = [], ""
@@ -118,7 +118,7 @@ def words(
 
 
 def _images_to_explain(trial: Trial) -> dict[str, list[int]]:
-    """Return recognised images of each class, the most confident first."""
+    """Recognised images of each class, the most confident first."""
     per_class = max(1, min(IMAGES_PER_CLASS, MOST_IMAGES // len(trial.classes)))
     chosen: dict[str, list[int]] = {}
     for k in np.argsort(-trial.confidence, kind="stable"):
@@ -130,7 +130,7 @@ def _images_to_explain(trial: Trial) -> dict[str, list[int]]:
 
 
 def _words_of(label: str, explained: dict[str, Explanation], thumbnails: Thumbnails) -> Markup:
-    """Return the words of all channels that add most to a class's score in some images."""
+    """The words of all channels that add most to a class's score in some images."""
     images = {path: _read(path) for path in explained}
     found = list(explained.values())
     best: list[tuple[float, int, int]] = []

@@ -24,7 +24,7 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 def html(template: str, *values: object) -> Markup:
-    """Return a template with values in its braces, escaped unless they are markup.
+    """A template with values in its braces, escaped unless they are markup.
 
     Examples
     --------
@@ -35,24 +35,24 @@ def html(template: str, *values: object) -> Markup:
 
 
 def joined(parts: Iterable[str]) -> Markup:
-    """Return parts one after the other."""
+    """Parts one after the other."""
     return Markup("").join(parts)
 
 
 def text(value: str) -> Markup:
-    """Return a name from outside as escaped text on one line."""
+    """A name from outside as escaped text on one line."""
     return Markup.escape(printable(value))
 
 
 def lines(value: str) -> Markup:
-    """Return text of several lines as it is."""
+    """Text of several lines as it is."""
     return html("<pre>{}</pre>", Markup("\n").join(text(line) for line in value.splitlines()))
 
 
 def document(
     title: str, body: Markup, *, sections: Mapping[str, str] | None = None, style: str = ""
 ) -> str:
-    """Return a complete HTML document.
+    """A complete HTML document.
 
     Parameters
     ----------
@@ -75,13 +75,13 @@ def document(
 
 
 def section(identity: str, title: str, lead: str, body: str) -> Markup:
-    """Return a part of the page; text is escaped, markup is not."""
+    """A part of the page; text is escaped, markup is not."""
     lead = html("<p class=lead>{}</p>", lead) if lead else ""
     return html("<section id={}><h2>{}</h2>{}{}</section>", identity, title, lead, body)
 
 
 def table(head: Sequence[str], rows: Iterable[Iterable[object]], kind: str = "classes") -> Markup:
-    """Return a table that scrolls where it is too wide.
+    """A table that scrolls where it is too wide.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def table(head: Sequence[str], rows: Iterable[Iterable[object]], kind: str = "cl
 def table_of_classes(
     head: Sequence[str], rows: Sequence[Sequence[object]], goodness: Sequence[float]
 ) -> Markup:
-    """Return a table with a row for each class; of many, the worst ones, the others folded away."""
+    """A table with a row for each class; of many, the worst ones, the others folded away."""
     if len(rows) <= MOST_CLASSES:
         return table(head, rows)
     worst = set(sorted(range(len(rows)), key=lambda i: goodness[i])[:MOST_CLASSES])
@@ -120,12 +120,12 @@ def table_of_classes(
 
 
 def bar(share: float, kind: str = "") -> Markup:
-    """Return a bar that fills a share of its cell."""
+    """A bar that fills a share of its cell."""
     return html('<span class="bar {}"><i style="width:{:.1f}%"></i></span>', kind, 100 * share)
 
 
 def picture(url: str, name: str, *, later: bool = False) -> Markup:
-    """Return an image; ``name`` is its alternative text.
+    """An image; ``name`` is its alternative text.
 
     ``later`` loads it lazily, which printing does not wait for.
     """
@@ -134,12 +134,12 @@ def picture(url: str, name: str, *, later: bool = False) -> Markup:
 
 
 def figure(image: Markup, caption: str) -> Markup:
-    """Return a picture with words below it."""
+    """A picture with words below it."""
     return html("<figure>{}<figcaption>{}</figcaption></figure>", image, caption)
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, never rounded up to 100 or down to 0."""
+    """A share in percent, never rounded up to 100 or down to 0."""
     if 0 < share < 0.001:
         return "<0.1 %"
     return f"{min(share, 0.999) if share < 1 else 1:.1%}".replace("%", " %")
@@ -159,7 +159,7 @@ class Thumbnails:
         self.bytes_left = most_bytes
 
     def of_file(self, path: str, side: int = THUMBNAIL_SIDE) -> str | None:
-        """Return the picture of a file as a data URL; None beyond the limit."""
+        """The picture of a file as a data URL; None beyond the limit."""
         if not self.n_left:
             return None
         try:
@@ -168,7 +168,7 @@ class Thumbnails:
             return None
 
     def of_pixels(self, image: np.ndarray, quality: int = 78) -> str | None:
-        """Return an RGB image as a data URL, or None."""
+        """An RGB image as a data URL, or None."""
         if not self.n_left:
             return None
         jpeg = encode_image(image, "jpeg", quality)

@@ -52,7 +52,7 @@ def evaluation_html(evaluation: "Evaluation") -> str:
 
 
 def classes_of(evaluation: "Evaluation", linked: bool = True) -> Markup:
-    """Return the table of recall and precision of every class, with links into the matrix."""
+    """The table of recall and precision of every class, with links into the matrix."""
     head = ["class", ">images", ">recall", "", ">precision", "", "most often confused with"]
     rows = [_class_row(evaluation, i, linked) for i in range(len(evaluation.classes))]
     recall = [r if n else 2.0 for r, n in zip(evaluation.recall, evaluation.support)]

@@ -103,7 +103,7 @@ def calibrate(confidence: np.ndarray, right: np.ndarray) -> Calibration:
 
 
 def calibration(trial: Trial) -> Markup:
-    """Return predicted probabilities against observed accuracy."""
+    """Predicted probabilities against observed accuracy."""
     if trial.probabilities is None:
         lead = "The model has no probabilities: its training images were too few."
         return section("calibration", "Calibration", lead, "")
@@ -125,7 +125,7 @@ def calibration(trial: Trial) -> Markup:
 
 
 def _plot(inner: Markup, across: str, up: str, name: str) -> Markup:
-    """Return shares against shares: axes from 0 to 100 %, and what is drawn over their grid."""
+    """Shares against shares: axes from 0 to 100 %, and what is drawn over their grid."""
     ticks = [
         html(
             '<path class=grid d="M{0:.0f} {1:.0f}V{2}M{3} {4:.0f}H{5}"/>'
@@ -145,7 +145,7 @@ def _plot(inner: Markup, across: str, up: str, name: str) -> Markup:
 
 
 def _diagonal() -> Markup:
-    """Return the dashed line on which both shares are the same."""
+    """The dashed line on which both shares are the same."""
     return html('<path class=ideal d="M{} {}L{} {}"/>', _x(0), _y(0), _x(1), _y(1))
 
 

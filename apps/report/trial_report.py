@@ -94,7 +94,7 @@ def write_report(
 
 
 def _headline(model: ImageClassifier, trial: Trial, title: str) -> Markup:
-    """Return the head of the page: accuracy, its confidence interval, and warnings."""
+    """The head of the page: accuracy, its confidence interval, and warnings."""
     evaluation = trial.evaluation
     low, high = evaluation.interval
     facts = {
@@ -139,7 +139,7 @@ def _warnings(trial: Trial) -> list[str]:
 
 
 def confusion(trial: Trial, thumbnails: Thumbnails) -> Markup:
-    """Return the matrix and the panels of its cells."""
+    """The matrix and the panels of its cells."""
     shown, members = classes_shown(trial), images_of_cells(trial)
     evaluation, n_classes = trial.evaluation, len(trial.evaluation.classes)
     lead = "Rows are true classes, columns are predicted classes. Choose a cell to see its images."
@@ -154,7 +154,7 @@ def confusion(trial: Trial, thumbnails: Thumbnails) -> Markup:
 
 
 def classes_shown(trial: Trial) -> list[int]:
-    """Return the positions of the classes in the matrix: of many, those with the most mistakes."""
+    """The positions of the classes in the matrix: of many, those with the most mistakes."""
     counts = trial.evaluation.confusion
     if len(counts) <= MOST_CLASSES:
         return list(range(len(counts)))
@@ -163,7 +163,7 @@ def classes_shown(trial: Trial) -> list[int]:
 
 
 def images_of_cells(trial: Trial) -> dict[Cell, list[int]]:
-    """Return the images of each cell: mistakes by falling confidence, others by rising one.
+    """The images of each cell: mistakes by falling confidence, others by rising one.
 
     Images that are labelled as none of the classes are in the column after the last class.
     """
@@ -214,7 +214,7 @@ def _heading(trial: Trial, cell: Cell) -> Markup:
 def _pictures(
     trial: Trial, members: dict[Cell, list[int]], thumbnails: Thumbnails
 ) -> dict[int, str]:
-    """Return pictures of images, assigned in turn so that all cells get some."""
+    """Pictures of images, assigned in turn so that all cells get some."""
     by_size = sorted(members.items(), key=lambda item: (-len(item[1]), item[0]))
     wanted = [found[: MOST_RIGHT if i == j else MOST_WRONG] for (i, j), found in by_size]
     urls = {}
@@ -257,7 +257,7 @@ def _others(paths: list[str], some_shown: bool) -> Markup:
 
 
 def _timing(seconds: dict[str, float]) -> Markup:
-    """Return the time of every stage."""
+    """The time of every stage."""
     if not seconds:
         return Markup()
     longest = max(seconds.values()) or 1.0

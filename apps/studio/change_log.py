@@ -224,7 +224,7 @@ class ChangeLog:
 
 
 def own_folder(root: Path, place: str) -> Path:
-    """Return a folder of the studio's own, made if need be; a link is refused."""
+    """A folder of the studio's own, made if need be; a link is refused."""
     folder = root / place
     if os.path.realpath(folder) != os.path.join(os.path.realpath(root), place):
         raise FolderError(f"{folder}: a link; the studio keeps its files here, remove the link")

@@ -54,7 +54,7 @@ class Running:
     failed: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for the page."""
+        """It for the page."""
         now = time.monotonic()
         return {
             "on": self.is_on,

@@ -77,7 +77,7 @@ class StudioApi(page.ModelApi):
         self.workspace, self.learning = workspace, learning
 
     def routes(self) -> list[Route]:
-        """Return the routes of the studio and of its models."""
+        """The routes of the studio and of its models."""
         folder, learning = self.workspace, self.learning
         values = {
             "/studio/status": self._status,

@@ -115,7 +115,7 @@ class Shelf:
 
 
 def questions(model: TestedModel, listed: Listed, accepted: Accepted) -> list[dict[str, Any]]:
-    """Return the images to look at, the most useful first.
+    """The images to look at, the most useful first.
 
     First those whose label the model contradicts, the surest contradiction first; then those
     where the best class leads least, which teach a model most [1]_. Images whose label was
@@ -143,7 +143,7 @@ def questions(model: TestedModel, listed: Listed, accepted: Accepted) -> list[di
 
 
 def look_alikes(model: TestedModel, listed: Listed, accepted: Accepted) -> list[dict[str, Any]]:
-    """Return pairs of images that look the same; those in different classes come first."""
+    """Pairs of images that look the same; those in different classes come first."""
     pairs = []
     for one in model.table["copies"]:
         here = [listed.by_id[image] for image in one if image in listed.by_id]
@@ -189,7 +189,7 @@ def what_changed(first: TestedModel, second: TestedModel, listed: Listed) -> dic
 
 
 def images_json(listed: Listed, model: TestedModel | None) -> dict[str, Any]:
-    """Return classes and images; images as short rows, for there may be thousands.
+    """Classes and images; images as short rows, for there may be thousands.
 
     A row is the id, the position of the class, the file's name, and whether the model is right:
     1 or 0, or −1 where it was not tested.

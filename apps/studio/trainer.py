@@ -148,7 +148,7 @@ def _rows(
 
 
 def _twin(model: ImageClassifier, path: str, label: str, named: dict[str, str]) -> str | None:
-    """Return the most similar training image of a class, by what requests call it."""
+    """The most similar training image of a class, by what requests call it."""
     with suppress(ImageError, ValueError):  # moved meanwhile; too few images to compare
         for name, of_class, _ in model.similar(path, len(named)):
             if of_class == label:

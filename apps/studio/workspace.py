@@ -268,7 +268,7 @@ def _counted(images: Sequence[ImageFile]) -> str:
 
 
 def list_classes(root: Path) -> Listed:
-    """Return the classes and images below a folder, by the rules of `ImageFolder`."""
+    """The classes and images below a folder, by the rules of `ImageFolder`."""
     folders: dict[str, list[str]] = {}
     images: dict[str, ImageFile] = {}
     start = len(os.path.join(root, ""))
@@ -288,7 +288,7 @@ def list_classes(root: Path) -> Listed:
 
 
 def shown(label: str) -> str:
-    r"""Return a class as the page shows and requests name it: printable, and for no other class.
+    r"""A class as the page shows and requests name it: printable, and for no other class.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def check_layout(root: Path) -> None:
 
 
 def check_label(name: str, others: Iterable[str]) -> str:
-    """Return the name of a new class as it will be written, or refuse it with the reason."""
+    """The name of a new class as it will be written, or refuse it with the reason."""
     label, fault = unicodedata.normalize("NFC", name.strip()), ""
     twin = next((known for known in others if alike(known) == alike(label)), None)
     if not label:
@@ -349,7 +349,7 @@ def check_label(name: str, others: Iterable[str]) -> str:
 
 
 def file_name(given: str) -> str:
-    """Return a name under which a file can be kept on any system and is seen by all readers.
+    """A name under which a file can be kept on any system and is seen by all readers.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def learn(recipe: str, path: str) -> None:
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the largest difference, relative to the largest value; 1 where shapes differ."""
+    """The largest difference, relative to the largest value; 1 where shapes differ."""
     if a.shape == b.shape and a.tobytes() == b.tobytes():
         return 0.0
     if a.shape != b.shape or a.dtype.kind not in "biuf":

@@ -64,7 +64,7 @@ def figures(division: Division, recipe: str, jobs: int, cache: str) -> dict:
 
 
 def expected_calibration_error(chances: np.ndarray, codes: np.ndarray, n_bins: int = 15) -> float:
-    """Return the mean distance of confidence and accuracy, in bins of equal width."""
+    """The mean distance of confidence and accuracy, in bins of equal width."""
     sure = chances.max(axis=1)
     right = chances.argmax(axis=1) == codes
     bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
@@ -75,7 +75,7 @@ def expected_calibration_error(chances: np.ndarray, codes: np.ndarray, n_bins: i
 def error_of_perfect_calibration(
     chances: np.ndarray, groups: Sequence | None = None, n_draws: int = 30
 ) -> float:
-    """Return the error that chance alone gives: labels are right as often as they promise.
+    """The error that chance alone gives: labels are right as often as they promise.
 
     Images of a group, if given, are right and wrong together, as far as their probabilities allow:
     more than those of any set are.
@@ -94,7 +94,7 @@ def error_of_perfect_calibration(
 
 
 def _costs(division, recipe, jobs, cache, chances, codes, classes) -> dict:
-    """Return the mean cost of the default's labels, and of a model that knows the costs."""
+    """The mean cost of the default's labels, and of a model that knows the costs."""
     prices = {(name, GOOD): MISS for name in classes if name != GOOD}
     rule = Decision.of(classes, prices)
     model = ImageClassifier(recipe, n_jobs=jobs, cache_dir=cache, costs=prices)

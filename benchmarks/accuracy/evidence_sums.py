@@ -19,7 +19,7 @@ from visualwords.parallel import map_on_workers
 
 
 def differences(model: ImageClassifier, path: str) -> list[float]:
-    """Return how far patches, words and heat maps are from one image's decision values."""
+    """The distance of patches, words and heat maps from one image's decision values."""
     scores = model.decision_function([path])[0]
     found = model.explain(path)
     patches = sum(channel.evidence.sum(0, float) for channel in found.channels)

@@ -20,7 +20,7 @@ from visualwords.folders import ImageFolder
 
 
 def splits(name: str, seeds: int) -> list[tuple[ImageFolder, ImageFolder]]:
-    """Return pairs of what to learn from and what to be tried on."""
+    """Pairs of what to learn from and what to be tried on."""
     folder = image_folder(name)
     if "train" in folder.splits:
         return [(folder.part("train"), folder.part("test"))]

@@ -44,7 +44,7 @@ SETS = ("blood", "tiles", "traffic", "corel1000", "caltech101")
 
 
 def parts(name: str) -> tuple[ImageFolder, ImageFolder]:
-    """Return the training and test images of a set; of corel1000, halves."""
+    """The training and test images of a set; of corel1000, halves."""
     if name == "corel1000":
         return image_folder(name).split(test_size=0.5, seed=0)
     if name == "caltech101":
@@ -74,7 +74,7 @@ def ours(train: ImageFolder, test: ImageFolder, **settings) -> Trial:
 
 
 def peer(train: ImageFolder, test: ImageFolder) -> tuple[float, float]:
-    """Return the same of onnxruntime and LogisticRegression."""
+    """The same of onnxruntime and LogisticRegression."""
     begun = time.process_time()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -99,7 +99,7 @@ def peer(train: ImageFolder, test: ImageFolder) -> tuple[float, float]:
 
 
 def recipes() -> tuple[Recipe, Recipe]:
-    """Return those of the network alone: HIK and NGMM."""
+    """Those of the network alone: HIK and NGMM."""
     return compose(features=[FEATURE]), compose(features=[FEATURE], changes=[("kernel", "ngmm")])
 
 

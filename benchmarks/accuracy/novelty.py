@@ -30,7 +30,7 @@ OTHERS = {"scene15": ("corel1000", "caltech101"), "corel1000": ("caltech101", "s
 
 
 def left_out_classes(division: Division, recipe: str, jobs: int, cache: str) -> dict:
-    """Return the mean AUROC over rounds in which other classes are left out."""
+    """The mean AUROC over rounds in which other classes are left out."""
     classes = division.train.classes
     areas = []
     for start in range(min(ROUNDS, len(classes) - 1)):
@@ -47,7 +47,7 @@ def left_out_classes(division: Division, recipe: str, jobs: int, cache: str) -> 
 
 
 def strange_kinds(division: Division, recipe: str, jobs: int, cache: str) -> dict:
-    """Return the AUROC of each kind of strange images against the test images."""
+    """The AUROC of each kind of strange images against the test images."""
     model = ImageClassifier(recipe, n_jobs=jobs, cache_dir=cache).fit(division.train, warn=False)
     known = _signs(model, model.score_images(division.test))
     row: dict = {"rejected": float((known[0] > 0.95).mean())}
@@ -60,7 +60,7 @@ def strange_kinds(division: Division, recipe: str, jobs: int, cache: str) -> dic
 
 
 def _signs(model: ImageClassifier, found: Scores) -> tuple[np.ndarray, np.ndarray]:
-    """Return novelty, and 1 − the highest probability."""
+    """Novelty, and 1 − the highest probability."""
     decided = model.decide(found)
     return decided.novelty, 1 - decided.probabilities.max(axis=1)
 
@@ -80,7 +80,7 @@ def _kinds(division: Division) -> Iterator[tuple[str, list]]:
 
 
 def _noise(random: np.random.Generator, number: int, height: int, width: int) -> np.ndarray:
-    """Return white noise, coloured or grey, of all levels or few, or coarse noise."""
+    """White noise, coloured or grey, of all levels or few, or coarse noise."""
     if number % 4 == 0:
         return random.integers(0, 256, (height, width, 3), dtype=np.uint8)
     if number % 4 == 1:
@@ -92,7 +92,7 @@ def _noise(random: np.random.Generator, number: int, height: int, width: int) ->
 
 
 def _page(random: np.random.Generator, height: int, width: int) -> np.ndarray:
-    """Return lines of dark text on white."""
+    """Lines of dark text on white."""
     page = np.full((height, width, 3), random.integers(225, 256), np.uint8)
     size, words = random.uniform(0.3, 0.8), WORDS.split()
     for y in range(int(random.integers(12, 30)), height - 5, int(34 * size) + 3):

@@ -31,7 +31,7 @@ def divided(name: str, halves: int) -> Iterator[Division]:
 
 
 def standard_error(truth: np.ndarray, guesses: np.ndarray, groups: list[str | None]) -> float:
-    """Return the spread of the mean accuracy per class over resampled groups of images."""
+    """The spread of the mean accuracy per class over resampled groups of images."""
     member = group_codes(groups)
     n = member.max() + 1
     drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), RESAMPLES)

@@ -53,7 +53,7 @@ def _images(folder: Path) -> list[Path]:
 
 
 def _cut(name: str, left: int, top: int) -> np.ndarray:
-    """Return a piece of the part of a picture that no training tile comes from."""
+    """A piece of the part of a picture that no training tile comes from."""
     picture = read_image(Path(skimage.__file__).parent / "data" / name)
     return picture[top - 60 : top + 200, left : left + 190]
 
@@ -79,7 +79,7 @@ def _photograph(address: str, images: list[Path]) -> bytes:
 
 
 def with_few_colors(png: bytes) -> bytes:
-    """Return a PNG of 256 colours, a third as large."""
+    """A PNG of 256 colours, a third as large."""
     small = io.BytesIO()
     image = Image.open(io.BytesIO(png)).convert("RGB")
     image.quantize(256, Image.Quantize.MEDIANCUT).save(small, "PNG", optimize=True)

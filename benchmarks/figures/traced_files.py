@@ -27,7 +27,7 @@ COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 def entered_files(run: Callable[[], Any]) -> list[str]:
-    """Return the files of ours in which functions are called, in the order of the first call."""
+    """The files of ours in which functions are called, in the order of the first call."""
     found: dict[str, None] = {}
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -50,7 +50,7 @@ def entered_files(run: Callable[[], Any]) -> list[str]:
 
 
 def _is_import(frame: FrameType | None) -> bool:
-    """Return whether a call comes from the body of a module that is being imported."""
+    """Whether a call comes from the body of a module that is being imported."""
     while frame is not None and frame.f_code is not entered_files.__code__:
         if frame.f_code.co_name == "<module>":
             return True

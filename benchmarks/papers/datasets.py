@@ -149,7 +149,7 @@ VIEWS = ("090-000", "090-090", "090-180", "090-270", "000-000")  # four sides, a
 
 
 def table(lab: Lab, name: str, seed: int = 0) -> Split:
-    """Return a data set of ``tabular`` with raw values, halved at random if it has no split."""
+    """A data set of ``tabular`` with raw values, halved at random if it has no split."""
     if lab.quick:
         return generated_table(name)
     if name in KEEL:
@@ -181,7 +181,7 @@ def _of_keel(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pictures(lab: Lab, name: str) -> tuple[Pictures, Pictures]:
-    """Return the training and test images of scene15 or caltech101 in grey, without clutter."""
+    """The training and test images of scene15 or caltech101 in grey, without clutter."""
     if lab.quick:
         return generated_pictures(0), generated_pictures(1)
     folder, parts = ImageFolder(lab.folder(name)), []
@@ -195,7 +195,7 @@ def pictures(lab: Lab, name: str) -> tuple[Pictures, Pictures]:
 
 
 def five_views(lab: Lab) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Return the ETH-80 images of [Grauman06]: grey images, classes, and the objects shown."""
+    """The ETH-80 images of [Grauman06]: grey images, classes, and the objects shown."""
     if lab.quick:
         images, classes = generated_pictures(0, n=60)
         objects = [f"{kind}-{i // 15}" for i, kind in enumerate(classes)]
@@ -209,7 +209,7 @@ def five_views(lab: Lab) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
 
 
 def color_histograms(lab: Lab) -> tuple[np.ndarray, np.ndarray]:
-    """Return 64-bin RGB histograms of Corel-1000 with unit sum, and the classes."""
+    """64-bin RGB histograms of Corel-1000 with unit sum, and the classes."""
     if lab.quick:
         return generated_colors()
     folder, extractor = ImageFolder(lab.folder("corel1000")), ColorHistogram(bins=4, space="rgb")
@@ -219,7 +219,7 @@ def color_histograms(lab: Lab) -> tuple[np.ndarray, np.ndarray]:
 
 
 def reuters(lab: Lab) -> Split:
-    """Return money-fx against the rest, sparse rows."""
+    """Money-fx against the rest, sparse rows."""
     if lab.quick:
         return text_like(200, 100, 400, seed=1)
     from scipy import sparse

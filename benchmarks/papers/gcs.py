@@ -78,7 +78,7 @@ def figure2(lab: Lab) -> Results:
 
 
 def sparse_radius(X: np.ndarray, share_of_zeros: float = ZEROS) -> float:
-    """Return the radius beyond which (times two) this share of all pairs of samples lies."""
+    """The radius beyond which (times two) this share of all pairs of samples lies."""
     n = len(X)
     # The diagonal's n entries are never zero, so a little less of the rest may be non-zero.
     share = ((1 - share_of_zeros) * n * n - n) / (n * n - n)
@@ -97,7 +97,7 @@ def reordered(gram: sparse.csr_array) -> sparse.csr_array:
 
 
 def bandwidth(gram: sparse.csr_array) -> int:
-    """Return the largest |i − j| of a stored entry of a sparse matrix."""
+    """The largest |i − j| of a stored entry of a sparse matrix."""
     entries = sparse.coo_array(gram)
     return int(np.max(np.abs(entries.row.astype(np.int64) - entries.col), initial=0))
 
@@ -219,7 +219,7 @@ def table2(lab: Lab) -> Results:
 
 
 def candidates(X: np.ndarray, train: np.ndarray, quick: bool) -> dict[str, Candidates]:
-    """Return for every kernel its parameters and how to get the Gram matrix of all samples."""
+    """For every kernel its parameters and how to get the Gram matrix of all samples."""
     scales = np.median(pdist(X[train] ** A)) * np.array(FACTORS[1::2] if quick else FACTORS)
     radius = sparse_radius(X[train])
 
@@ -250,7 +250,7 @@ def cs_as_printed(X: np.ndarray, radius: float, sigma: float) -> np.ndarray:
 
 
 def predict(gram: np.ndarray, y: np.ndarray, C: float, train: Any, test: Any) -> np.ndarray:
-    """Return the labels of some samples after training on others."""
+    """The labels of some samples after training on others."""
     model = KernelSVC("precomputed", C=C).fit(gram[np.ix_(train, train)], y[train])
     return model.predict(gram[np.ix_(test, train)])
 

@@ -100,7 +100,7 @@ def fit_and_test(
 
 
 def bootstrapped_windows(lab: Lab) -> Windows:
-    """Return pedestrians with their mirror images, random and hard negatives."""
+    """Pedestrians with their mirror images, random and hard negatives."""
     describe, rng = Centrist(layout="pedestrian").describe, np.random.default_rng(0)
     people, names, photographs = crops_and_photographs(lab)
     shown = [image for crop in people for image in (crop, crop[:, ::-1])]

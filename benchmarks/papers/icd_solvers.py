@@ -76,7 +76,7 @@ class StochasticHIK:
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return class numbers."""
+        """Class numbers."""
         levels = self.quantizer_.transform(X).astype(np.intp)
         columns = np.arange(levels.shape[1])
         scores = np.stack([table[columns, levels].sum(axis=1) for table in self.tables_], axis=1)

@@ -75,7 +75,7 @@ class Lab:
 
 
 def timed(work: Callable[..., Value], *arguments: Any, runs: int = 1) -> tuple[Value, float]:
-    """Return the result of some work and the CPU seconds of its fastest run.
+    """The result of some work and the CPU seconds of its fastest run.
 
     The first of several runs warms up at the very shape and number of classes that is timed, so
     that no loop is compiled in the fastest.

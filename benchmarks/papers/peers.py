@@ -60,12 +60,12 @@ def scaled_libsvm(C: float = 1.0, gamma: float | None = None) -> Any:
 
 
 def share_right(truth: np.ndarray, answers: np.ndarray) -> float:
-    """Return the share of correct answers."""
+    """The share of correct answers."""
     return float(np.mean(truth == answers))
 
 
 def mean_per_class(truth: np.ndarray, answers: np.ndarray) -> float:
-    """Return the mean accuracy of the classes."""
+    """The mean accuracy of the classes."""
     return float(balanced_accuracy_score(truth, answers))
 
 
@@ -117,7 +117,7 @@ def best_on_third(
 def over_costs(
     make: Callable[[float], Any], costs: Iterable[float], split: Split, gram: bool = False
 ) -> Curve:
-    """Return for every C the accuracies on the held-out third and, trained on all, on test rows.
+    """For every C the accuracies on the held-out third and, trained on all, on test rows.
 
     With ``gram``, the rows are those of Gram matrices with the training rows.
     """
@@ -133,7 +133,7 @@ def over_costs(
 
 
 def summarize(curve: Curve) -> Accuracy:
-    """Return both answers from pairs of held-out and test accuracy.
+    """Both answers from pairs of held-out and test accuracy.
 
     Examples
     --------

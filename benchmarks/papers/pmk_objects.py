@@ -31,7 +31,7 @@ EXPONENT = 9.0  # of a similarity in Lyu's kernel
 
 
 def harris_features(images: Iterable[np.ndarray], most: int = 400) -> LocalFeatureSets:
-    """Return upright SIFT descriptors at the strongest corners of every image."""
+    """Upright SIFT descriptors at the strongest corners of every image."""
     return LocalFeatureSets.concatenate(_describe(image, most) for image in images)
 
 
@@ -48,7 +48,7 @@ def _describe(image: np.ndarray, most: int) -> LocalFeatures:
 
 
 def match(sets: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the Gram matrix of the match kernel: every point and its best partner, O(dm²).
+    """The Gram matrix of the match kernel: every point and its best partner, O(dm²).
 
     The similarity of two points is exp(−‖x − y‖² / s), s the mean total variance of a set.
 
@@ -62,7 +62,7 @@ def match(sets: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def exponent(sets: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the Gram matrix of Lyu's kernel: the mean similarity to the power 9 of all pairs.
+    """The Gram matrix of Lyu's kernel: the mean similarity to the power 9 of all pairs.
 
     It is divided by √(K(x, x) K(y, y)).
 
@@ -87,7 +87,7 @@ def _over_pairs(loop: Any, sets: Iterable[np.ndarray], power: float) -> np.ndarr
 
 
 def bhattacharyya(sets: Iterable[np.ndarray], ridge: float = RIDGE) -> np.ndarray:
-    """Return the affinity ∫ √p √q of Gaussians fitted to sets of points.
+    """The affinity ∫ √p √q of Gaussians fitted to sets of points.
 
     In the space of the points itself, not in a kernel's: linear in the number of points. A share
     ``ridge`` of the mean variance is added to every covariance.
@@ -113,7 +113,7 @@ def bhattacharyya(sets: Iterable[np.ndarray], ridge: float = RIDGE) -> np.ndarra
 
 
 def kullback_leibler(sets: Iterable[np.ndarray], ridge: float = RIDGE) -> np.ndarray:
-    """Return exp(−(KL(p‖q) + KL(q‖p)) / s) of Gaussians fitted to sets, s the median of the sums.
+    """Exp(−(KL(p‖q) + KL(q‖p)) / s) of Gaussians fitted to sets, s the median of the sums.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def accuracy_over_time(lab: Lab, features: LocalFeatureSets, views: Views) -> Po
 
 
 def places_in_class(classes: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    """Return 0 … 9: the place of every image's object among those of its class."""
+    """0 … 9: the place of every image's object among those of its class."""
     places = np.empty(len(objects), int)
     for kind in np.unique(classes):
         own = classes == kind

@@ -17,14 +17,14 @@ PERIODS = {"chi2": 0.65, "intersection": 0.95}  # of the map: least mean square 
 
 
 def chebyshev(degree: int) -> np.ndarray:
-    """Return the nodes of Eq. 16 for the variable ln(x + 0.05)."""
+    """The nodes of Eq. 16 for the variable ln(x + 0.05)."""
     low, high = np.log(0.05), np.log(1.05)
     cosines = np.cos((2 * np.arange(1, degree + 2) - 1) / (2 * (degree + 1)) * np.pi)
     return np.exp((low + high) / 2 + (high - low) / 2 * cosines) - 0.05
 
 
 def power_mean(x: Any, y: Any, p: float) -> np.ndarray:
-    """Return Eq. 4 for two numbers above 0, 0 otherwise."""
+    """Eq. 4 for two numbers above 0, 0 otherwise."""
     if p == -1:
         return 2 * x * y / np.maximum(x + y, 1e-30)
     positive = (x > 0) & (y > 0)
@@ -79,7 +79,7 @@ class PmSVMAsPrinted:
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return class numbers: PmSVM by Eq. 9, PmSVM-LUT by Eq. 20."""
+        """Class numbers: PmSVM by Eq. 9, PmSVM-LUT by Eq. 20."""
         X = sparse.csr_matrix(X, dtype=np.float32)
         scores = np.zeros((X.shape[0], len(self.a)), np.float32)
         if self.tables:
@@ -121,7 +121,7 @@ class FeatureMap(PmSVMAsPrinted):
         self.kernel = kernel
 
     def numbers(self, x: np.ndarray) -> np.ndarray:
-        """Return the three numbers of every value."""
+        """The three numbers of every value."""
         period = PERIODS[self.kernel]
         frequency = np.array([0.0, period])
         if self.kernel == "chi2":

@@ -26,7 +26,7 @@ DESCRIPTORS = {
 def word_histograms(
     lab: Lab, name: str, n_words: int = 200, output: str = "dense", descriptor: str = "SIFT"
 ) -> Split:
-    """Return histograms of words in 31 windows and class numbers.
+    """Histograms of words in 31 windows and class numbers.
 
     SIFT with bins of 4 pixels every 4 pixels, or another of `DESCRIPTORS`; words of k-means on
     square roots; each of the three levels has sum 1. These settings were chosen on folds of
@@ -53,7 +53,7 @@ def word_histograms(
 
 
 def some_patches(features: LocalFeatures, n: int, rng: np.random.Generator) -> LocalFeatures:
-    """Return at most n random patches of an image."""
+    """At most n random patches of an image."""
     rows = np.sort(rng.permutation(len(features))[:n])
     parts = (features.descriptors, features.positions, features.sizes)
     return LocalFeatures(*(part[rows] for part in parts))

@@ -21,7 +21,7 @@ def add_rows(data, indices, bounds, values, rows, starts, out):
 
 
 def chi2_gram(X, Y) -> np.ndarray:
-    """Return Σ_j 2 x_j y_j / (x_j + y_j) of all pairs of rows, float32."""
+    """Σ_j 2 x_j y_j / (x_j + y_j) of all pairs of rows, float32."""
     X, Y = sparse.csr_matrix(X), sparse.csc_matrix(Y)
     out = np.zeros((X.shape[0], Y.shape[0]), np.float32)
     add_rows(X.data, X.indices, X.indptr, Y.data, Y.indices, Y.indptr, out)
@@ -29,7 +29,7 @@ def chi2_gram(X, Y) -> np.ndarray:
 
 
 def predict_exactly(X, codes, X_test, C: float, tol: float) -> np.ndarray:
-    """Return the class numbers that the exact χ² SVM gives to the test rows."""
+    """The class numbers that the exact χ² SVM gives to the test rows."""
     gram = chi2_gram(X, X)
     n_classes = int(codes.max()) + 1
     signs = one_vs_rest.signs(codes, n_classes)

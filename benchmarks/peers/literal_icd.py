@@ -11,7 +11,7 @@ from numba import njit
 
 @njit
 def literal_icd(x, y, C, tol, max_iter, tops, seed):
-    """Return alpha, T and the number of passes of one squared hinge HIK SVM.
+    """Alpha, T and the number of passes of one squared hinge HIK SVM.
 
     x : (n, d) integer levels     tops : (d,) highest level to update in each feature
     """

@@ -43,12 +43,12 @@ COSTS = [0.01, 0.1, 1, 10]
 
 
 def files(data: Dataset) -> tuple[list[Path], np.ndarray]:
-    """Return the images of a set, and their classes."""
+    """The images of a set, and their classes."""
     return [Path(content.source) for content in data.contents], data.labels
 
 
 def dense_sift(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return descriptors and positions in the unit square."""
+    """Descriptors and positions in the unit square."""
     image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_GRAYSCALE)
     height, width = image.shape
     half = PATCH // 2
@@ -61,7 +61,7 @@ def dense_sift(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pyramid(words: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """Return the shares of words in 1, 4 and 16 windows, each level of sum 1."""
+    """The shares of words in 1, 4 and 16 windows, each level of sum 1."""
     levels = []
     for n in (1, 2, 4):
         cell = np.minimum((where * n).astype(int), n - 1)
@@ -71,7 +71,7 @@ def pyramid(words: np.ndarray, where: np.ndarray) -> np.ndarray:
 
 
 def histograms(paths: list[Path], codebook: MiniBatchKMeans, jobs: int) -> np.ndarray:
-    """Return one row an image; descriptors are not kept."""
+    """One row an image; descriptors are not kept."""
 
     def one(path: Path) -> np.ndarray:
         descriptors, where = dense_sift(path)
@@ -81,12 +81,12 @@ def histograms(paths: list[Path], codebook: MiniBatchKMeans, jobs: int) -> np.nd
 
 
 def intersection(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return Σ min(x, y)."""
+    """Σ min(x, y)."""
     return np.stack([np.minimum(x, Y).sum(axis=1) for x in X])
 
 
 def peer(division: Division, jobs: int, classifier: str) -> tuple[float, None]:
-    """Return the accuracy of OpenCV and scikit-learn."""
+    """The accuracy of OpenCV and scikit-learn."""
     (train, y), (test, truth) = files(division.train), files(division.test)
     random = np.random.default_rng(0)
     some = random.permutation(len(train))[:600]
@@ -109,7 +109,7 @@ def peer(division: Division, jobs: int, classifier: str) -> tuple[float, None]:
 def ours(
     division: Division, jobs: int, recipe: str | Recipe, budget: float = 60.0
 ) -> tuple[float, Recipe]:
-    """Return accuracy and recipe of our pipeline, which knows groups where there are such."""
+    """Accuracy and recipe of our pipeline, which knows groups where there are such."""
     from visualwords import ImageClassifier
 
     model = ImageClassifier(recipe, n_jobs=jobs, budget=budget).fit(division.train)
@@ -151,7 +151,7 @@ def timed(title: str, run: Callable[[], tuple[float, Recipe | None]]) -> Recipe 
 
 
 def _cpu() -> float:
-    """Return the seconds of CPU of this process and of those it waited for."""
+    """The seconds of CPU of this process and of those it waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

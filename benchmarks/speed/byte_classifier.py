@@ -36,7 +36,7 @@ TOL = 0.1  # LIBLINEAR's own, and ours
 
 
 def rows_of_crops(n: int) -> list[np.ndarray]:
-    """Return rows and classes of n training crops, and of the test crops; both are kept."""
+    """Rows and classes of n training crops, and of the test crops; both are kept."""
     kept = KEPT / f"fisher-bytes-{n}.npz"
     if not kept.exists():
         env, recipe = ImageClassifier(n_jobs=1).environment(None), find_recipe("fisher")

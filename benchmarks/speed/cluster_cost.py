@@ -61,7 +61,7 @@ class Cost:
 
 
 def cpu_seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Return the least CPU time of several calls."""
+    """The least CPU time of several calls."""
     best = float("inf")
     for _ in range(repeats):
         start = time.process_time()
@@ -83,12 +83,12 @@ def count_writes() -> None:
 
 
 def n_written() -> int:
-    """Return the bytes that this process has written."""
+    """The bytes that this process has written."""
     return tcp.TCP.n_written
 
 
 def measured_network(data: Dataset, encoders: list, recipe: Recipe) -> tuple[float, float]:
-    """Return the bytes an image adds, and those that do not depend on the number of images."""
+    """The bytes an image adds, and those that do not depend on the number of images."""
     with (
         tempfile.TemporaryDirectory() as place,
         distributed.LocalCluster(
@@ -112,7 +112,7 @@ def measured_network(data: Dataset, encoders: list, recipe: Recipe) -> tuple[flo
 
 
 def measured_learning(data: Dataset, recipe: object) -> float:
-    """Return seconds for one descriptor and iteration of k-means."""
+    """Seconds for one descriptor and iteration of k-means."""
     channel = recipe.channels[0]
     (patches,) = sample([channel], data, recipe.view, Environment())
     book = KMeansCodebook(channel.words.n_words, random_state=0, root=True)
@@ -121,7 +121,7 @@ def measured_learning(data: Dataset, recipe: object) -> float:
 
 
 def measured_training(rows: object, labels: np.ndarray) -> tuple[float, float]:
-    """Return bytes on disk of an image, and seconds of a pass for an image and class."""
+    """Bytes on disk of an image, and seconds of a pass for an image and class."""
     rows = sparse.csr_matrix(rows)
     blocks = [(rows[k : k + 60], labels[k : k + 60]) for k in range(0, rows.shape[0], 60)]
     model = PmSVMClassifier(C=1.0)
@@ -134,7 +134,7 @@ def measured_training(rows: object, labels: np.ndarray) -> tuple[float, float]:
 
 
 def measured_names(folder: Path) -> float:
-    """Return the bytes of memory that the list of a folder's images takes for each."""
+    """The bytes of memory that the list of a folder's images takes for each."""
     tracemalloc.start()
     listed = ImageFolder(folder)
     fingerprints = [os.urandom(8) for _ in listed.paths]

@@ -57,7 +57,7 @@ def each(images: np.ndarray, work: Callable[[np.ndarray], object]) -> Callable[[
 
 
 def mean_cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the mean over rows that are zero in neither."""
+    """The mean over rows that are zero in neither."""
     a, b = a.astype(float), b.astype(float)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     used = lengths > 0

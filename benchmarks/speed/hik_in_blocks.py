@@ -24,7 +24,7 @@ from visualwords.classifiers import ICDClassifier
 
 
 def histograms(n: int) -> list[np.ndarray]:
-    """Return histograms, classes and folds of n training crops; they are kept."""
+    """Histograms, classes and folds of n training crops; they are kept."""
     kept = KEPT / f"fast-rows-{n}.npz"
     if not kept.exists():
         env, recipe = ImageClassifier(n_jobs=1).environment(None), find_recipe("fast")

@@ -49,14 +49,14 @@ print(round((after - before) * 1024 / len(data)), "bytes an image,", end=" ", fl
 
 
 def photographs() -> list[np.ndarray]:
-    """Return some photographs, blue first."""
+    """Some photographs, blue first."""
     paths = image_folder("corel1000").paths
     chosen = np.linspace(0, len(paths) - 1, N_PHOTOGRAPHS).astype(int)
     return [read_image(paths[i])[:, :, ::-1] for i in chosen]
 
 
 def crop(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a random square of a photograph at the size of all images."""
+    """A random square of a photograph at the size of all images."""
     side = int(rng.integers(SIDE, min(image.shape[:2]) + 1))
     top, left = (int(rng.integers(0, extent - side + 1)) for extent in image.shape[:2])
     part = np.ascontiguousarray(image[top : top + side, left : left + side])

@@ -31,7 +31,7 @@ SIZE_WH = (300, 250)
 
 
 def _photograph(seed: int) -> np.ndarray:
-    """Return 300×250 pixels of smooth noise."""
+    """300×250 pixels of smooth noise."""
     noise = np.random.default_rng(seed).integers(0, 256, (SIZE_WH[1], SIZE_WH[0], 3), np.uint8)
     return cv2.GaussianBlur(noise, (0, 0), 3)
 

@@ -74,7 +74,7 @@ def _options() -> argparse.Namespace:
 
 
 def _images(size_wh: tuple[int, int]) -> list[bytes]:
-    """Return JPEGs that are cut from the pictures of the demo."""
+    """JPEGs that are cut from the pictures of the demo."""
     (width, height), files = size_wh, []
     for name in PICTURES.values():
         picture = read_image(Path(skimage.__file__).parent / "data" / name)
@@ -122,19 +122,19 @@ def _tell(seconds: list[float], wall: float, cpu: float, memory: list[int]) -> N
 
 
 def _processes(pid: int) -> list[int]:
-    """Return a process and those that it, or they, have started."""
+    """A process and those that it, or they, have started."""
     children = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
     return [pid, *(own for child in itertools.chain(*children) for own in _processes(int(child)))]
 
 
 def _memory(pid: int) -> int:
-    """Return the bytes of a server's processes; what they share counts once."""
+    """The bytes of a server's processes; what they share counts once."""
     files = [Path(f"/proc/{one}/smaps_rollup").read_text() for one in _processes(pid)]
     return sum(1024 * int(re.search(r"^Pss:\s+(\d+)", text, re.M)[1]) for text in files)
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Return the processor time of a server's processes."""
+    """The processor time of a server's processes."""
     files = [Path(f"/proc/{one}/stat").read_text() for one in _processes(pid)]
     fields = [text.rsplit(")", 1)[1].split() for text in files]
     return sum(int(one[11]) + int(one[12]) for one in fields) / os.sysconf("SC_CLK_TCK")

@@ -39,7 +39,7 @@ def write_crops(folder: Path, n: int, split: str = "train", seed: int = 0) -> Pa
 
 
 def _crop(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a random square of a photograph, brought to the size of all crops, blue first."""
+    """A random square of a photograph, brought to the size of all crops, blue first."""
     shorter = min(image.shape[:2])
     side = int(rng.integers(shorter // 2, shorter + 1))
     top, left = (int(rng.integers(0, extent - side + 1)) for extent in image.shape[:2])

@@ -18,7 +18,7 @@ COLUMNS, SCENES = 6200, 15
 
 
 def rows_of(n: int) -> sparse.csr_array:
-    """Return counts of words of images of 15 scenes."""
+    """Counts of words of images of 15 scenes."""
     rng = np.random.default_rng(0)
     means = 0.5 * rng.random((SCENES, COLUMNS)) ** 2
     parts = [rng.poisson(means[np.arange(s, min(s + 500, n)) % SCENES]) for s in range(0, n, 500)]

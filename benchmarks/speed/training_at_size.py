@@ -30,7 +30,7 @@ TEST = 2000
 
 
 def crops(n: int, split: str = "train") -> Path:
-    """Return a folder with n crops, written if it is not there."""
+    """A folder with n crops, written if it is not there."""
     folder = KEPT / f"crops-{split}-{n}"
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}-unfinished-{os.getpid()}")
@@ -55,7 +55,7 @@ def run(*arguments: object) -> tuple[dict, float, float]:
 
 
 def _own_peak(pid: int) -> float:
-    """Return the peak of a process without its children so far, in GB; 0 once it has ended."""
+    """The peak of a process without its children so far, in GB; 0 once it has ended."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return sum(float(line.split()[1]) * 1024 / 1e9 for line in lines if line.startswith("VmHWM"))
 

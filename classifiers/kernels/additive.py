@@ -139,7 +139,7 @@ def list_gram(
     p: float = 0.0,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Return sums of the terms of one ``kind`` over the features that both rows have.
+    """Sums of the terms of one ``kind`` over the features that both rows have.
 
     Parameters
     ----------

@@ -44,16 +44,16 @@ class AdditiveKernel:
     width: float = 1.0
 
     def pairs(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return κ(width x_i, width y_j), (n, m)."""
+        """Κ(width x_i, width y_j), (n, m)."""
         return self.gram(self.width * x, self.width * y)
 
     def same(self, x: np.ndarray) -> np.ndarray:
-        """Return κ(width x_i, width x_i), (n,)."""
+        """Κ(width x_i, width x_i), (n,)."""
         return self.diagonal(self.width * x)
 
 
 def additive_kernel(kernel: Any, p: float = -1) -> AdditiveKernel:
-    """Return the kernel that a name or a function of two numbers means.
+    """The kernel that a name or a function of two numbers means.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class EigenExpansion:
     projection: np.ndarray
 
     def score(self, x: np.ndarray) -> np.ndarray:
-        """Return ψ(x) of shape (n, rank), float32; zero for x = 0."""
+        """Ψ(x) of shape (n, rank), float32; zero for x = 0."""
         return _in_parts(lambda part: self.kernel.pairs(part, self.nodes) @ self.projection, x)
 
     update = score
@@ -158,15 +158,15 @@ class PolynomialExpansion:
     nodes: np.ndarray
 
     def score(self, x: np.ndarray) -> np.ndarray:
-        """Return ℓ(ln(x + 0.05)) of shape (n, padded degree + 1), float32."""
+        """ℓ(ln(x + 0.05)) of shape (n, padded degree + 1), float32."""
         return _in_parts(self._lagrange, x)
 
     def update(self, x: np.ndarray) -> np.ndarray:
-        """Return κ(c, x) of the same shape."""
+        """Κ(c, x) of the same shape."""
         return _in_parts(lambda part: _padded(self.kernel.pairs(part, self.nodes)), x)
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
-        """Return κ(x, x): the paper's Q_ii = ‖x_i‖₁ (Algorithm 2, line 2) for the power mean."""
+        """Κ(x, x): the paper's Q_ii = ‖x_i‖₁ (Algorithm 2, line 2) for the power mean."""
         return np.asarray(self.kernel.same(x), np.float64)
 
     def _lagrange(self, x: np.ndarray) -> np.ndarray:
@@ -184,7 +184,7 @@ def eigen_expansion(
     weights: np.ndarray | None = None,
     rank: int | str = "auto",
 ) -> EigenExpansion:
-    """Return the eigenfunction expansion of a kernel for data that are distributed as given.
+    """The eigenfunction expansion of a kernel for data that are distributed as given.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _is_close(expansion: EigenExpansion, values: np.ndarray, weights: np.ndarray
 def polynomial_expansion(
     kernel: AdditiveKernel, degree: int = 2, nodes: str | np.ndarray = "chebyshev"
 ) -> PolynomialExpansion:
-    """Return the polynomial expansion of a kernel with the paper's nodes.
+    """The polynomial expansion of a kernel with the paper's nodes.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def polynomial_expansion(
 def kernel_error(
     expansion: EigenExpansion | PolynomialExpansion, x: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return |s(x)ᵀu(y) − κ(x, y)| for all pairs of x; default: 0, 0.01, …, 1."""
+    """|s(x)ᵀu(y) − κ(x, y)| for all pairs of x; default: 0, 0.01, …, 1."""
     x = np.linspace(0, 1, 101) if x is None else x
     score = expansion.score(x).astype(float)
     update = score if isinstance(expansion, EigenExpansion) else expansion.update(x).astype(float)

@@ -135,7 +135,7 @@ def ngmm(X: Matrix, Y: Matrix | None = None, *, n_jobs: int | None = None) -> np
 
 
 def min_sums(x: Rows, y: Rows, *, n_jobs: int | None = None) -> np.ndarray:
-    """Return G[i, j] = Σ_k min(x[i, k], y[j, k]) of non-negative rows; ``y is x`` halves the work.
+    """G[i, j] = Σ_k min(x[i, k], y[j, k]) of non-negative rows; ``y is x`` halves the work.
 
     Small whole numbers (of any type) are compared as bytes; mostly empty columns by inverted
     lists; the rest in dense tiles. The choice follows from the counts of non-zeros.
@@ -177,7 +177,7 @@ def level_gram(
     rows: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Return G[i, j] = Σ_k min(x[i, k], y[j, k]) of unsigned integers, exactly.
+    """G[i, j] = Σ_k min(x[i, k], y[j, k]) of unsigned integers, exactly.
 
     Parameters
     ----------

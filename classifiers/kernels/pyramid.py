@@ -28,7 +28,7 @@ def pyramid_match(
     side: int | None = None,
     finest_level: int = 0,
 ) -> np.ndarray:
-    """Return the pyramid match of all pairs of sets: Σ_i 1/2^i · (new matches in bins of side 2^i).
+    """The pyramid match of all pairs of sets: Σ_i 1/2^i · (new matches in bins of side 2^i).
 
     K̃(y, z) = Σ_i 1/2^i (I(H_i(y), H_i(z)) − I(H_{i−1}(y), H_{i−1}(z)))      [Grauman06], Eq. 6
 

@@ -141,7 +141,7 @@ def polynomial(
 def distance_gram(
     x: Rows, y: Rows, fill: Callable[[np.ndarray], None], a: float = 1.0, sparse: bool = False
 ) -> np.ndarray:
-    """Return the kernel values of all pairs of rows from their distances.
+    """The kernel values of all pairs of rows from their distances.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def check_rows(
     kernel: str,
     dtype: str | tuple[DTypeLike, ...] = (np.float64, np.float32),
 ) -> tuple[Rows, Rows]:
-    """Return both sides of a Gram matrix: finite arrays in C order, or CSR without duplicates.
+    """Both sides of a Gram matrix: finite arrays in C order, or CSR without duplicates.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def check_rows(
 
 
 def on_both(change: Callable[[Rows], Rows], x: Rows, y: Rows) -> tuple[Rows, Rows]:
-    """Return both sides changed; where both are the same object, they stay that."""
+    """Both sides changed; where both are the same object, they stay that."""
     a = change(x)
     return a, a if y is x else change(y)
 
@@ -82,7 +82,7 @@ def power_remap(X: Rows, a: float) -> Rows:
 
 
 def has_negative(X: Rows) -> bool:
-    """Return whether a value is below 0."""
+    """Whether a value is below 0."""
     values = X.data if sparse.issparse(X) else X
     return values.size > 0 and bool(values.min() < 0)
 
@@ -109,7 +109,7 @@ def split_signs(X: Rows) -> Rows:
 
 
 def row_sums(X: Rows) -> np.ndarray:
-    """Return the sums of rows in float64."""
+    """The sums of rows in float64."""
     return np.asarray(X.sum(axis=1, dtype=np.float64)).reshape(-1)
 
 
@@ -165,7 +165,7 @@ def mirror(out: np.ndarray) -> None:
 
 
 def pack_rows(rows: Any | None) -> State:
-    """Return arrays from which `unpack_rows` makes the same rows again.
+    """Arrays from which `unpack_rows` makes the same rows again.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def pack_rows(rows: Any | None) -> State:
 
 
 def unpack_rows(packed: State) -> Any:
-    """Return the rows that `pack_rows` was given; its arrays come from files that may be forged."""
+    """The rows that `pack_rows` was given; its arrays come from files that may be forged."""
     kind = str(packed["kind"])
     if kind == "none":
         return None

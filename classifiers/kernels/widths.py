@@ -22,7 +22,7 @@ def resolve_widths(
     random_state: Seed = 0,
     sample_weight: np.ndarray | None = None,
 ) -> dict[str, object]:
-    """Return a kernel's parameters with numbers for widths that are words or not given.
+    """A kernel's parameters with numbers for widths that are words or not given.
 
     "median" is a width that fits the median distance d of 1,000 rows drawn at random: sigma is d,
     and radius is the one at which the kernel has half of its height at d (r = d for one-dimensional
@@ -84,7 +84,7 @@ def median_distance(
     random_state: Seed = 0,
     weight: np.ndarray | None = None,
 ) -> float:
-    """Return the median Euclidean distance of up to 1,000 rows that differ; 1 if none do.
+    """The median Euclidean distance of up to 1,000 rows that differ; 1 if none do.
 
     ``weight``, (n,), is how often every row counts.
 

@@ -112,7 +112,7 @@ class ByteSolution(NamedTuple):
 
 
 def gram_is_faster(n: int, n_problems: int) -> bool:
-    """Return whether the matrix of all products is made in less time than blocks are passed over.
+    """Whether the matrix of all products is made in less time than blocks are passed over.
 
     Measured with 33,000 columns: the matrix and all problems on it take 0.57 µs × n², and blocks
     0.3 ms + 22 µs × p for each of n rows, for p problems (classes times trainings).
@@ -172,7 +172,7 @@ def solve_on_products(
 
 
 def sums_of_rows(X: np.ndarray | RowFile, coefficients: np.ndarray) -> np.ndarray:
-    """Return the weights of machines: Σ α y x, (n_outputs, d) float64."""
+    """The weights of machines: Σ α y x, (n_outputs, d) float64."""
     weights = np.zeros((len(coefficients), X.shape[1]))
     height = max(1, NUMBERS_OF_A_BLOCK // max(X.shape[1], 1))
     for start in range(0, len(X), height):
@@ -184,7 +184,7 @@ def sums_of_rows(X: np.ndarray | RowFile, coefficients: np.ndarray) -> np.ndarra
 def _factorize(
     gram: np.ndarray, signs: np.ndarray, costs: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, int, float]:
-    """Return the exact α y = (K + D)⁻¹ y of squared errors on some rows, for all classes."""
+    """The exact α y = (K + D)⁻¹ y of squared errors on some rows, for all classes."""
     from scipy.linalg import cho_factor, cho_solve
 
     matrix = gram[np.ix_(rows, rows)]
@@ -203,7 +203,7 @@ def _solve_on_gram(
     tol: float,
     seed: int,
 ) -> tuple[np.ndarray, int, float]:
-    """Return α y of some problems of squared hinge on some rows, passes and violation."""
+    """Α y of some problems of squared hinge on some rows, passes and violation."""
     if len(rows) < len(gram):
         gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
     signs = signs[:, rows]
@@ -274,15 +274,15 @@ class ByteBlocks:
         self.X, self.order, self.band, self.factor = X, order, band, 1 / mean_square
 
     def load(self, start: int, end: int) -> np.ndarray:
-        """Return neighbouring rows."""
+        """Neighbouring rows."""
         return _rows_between(self.X, self.order, start, end)
 
     def new_weights(self, lanes: int, dtype: type[np.floating]) -> np.ndarray:
-        """Return weights of no training."""
+        """Weights of no training."""
         return np.zeros((lanes, self.X.shape[1]), dtype)
 
     def scores(self, rows: np.ndarray, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """Return the wanted scores of a block's rows; 0 for the others."""
+        """The wanted scores of a block's rows; 0 for the others."""
         lanes, counts = _marked(wanted)
         sums = np.zeros(lanes.shape, weights.dtype)
         score(rows, weights, lanes, counts, sums)
@@ -296,12 +296,12 @@ class ByteBlocks:
         add(rows, coefficients, places, counts, weights)
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
-        """Return the weights of some machines."""
+        """The weights of some machines."""
         return weights[lanes]
 
 
 def _marked(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each row of marks is not 0, as `_byte_rows.list_marked` writes it."""
+    """The places where each row of marks is not 0, as `_byte_rows.list_marked` writes them."""
     places = np.empty((len(marks), marks.shape[1] + SIDE_BY_SIDE - 1), np.int64)
     counts = np.empty(len(marks), np.int64)
     list_marked(marks, places, counts)
@@ -311,7 +311,7 @@ def _marked(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _rows_between(
     X: np.ndarray | RowFile, order: np.ndarray | None, start: int, end: int
 ) -> np.ndarray:
-    """Return neighbouring rows of an order."""
+    """Neighbouring rows of an order."""
     if order is None or isinstance(X, RowFile):
         return X[start:end]
     return X[order[start:end]]
@@ -325,7 +325,7 @@ def _band_between(
 
 
 def exact_product(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return X Yᵀ of int8 matrices as whole numbers in float64.
+    """X Yᵀ of int8 matrices as whole numbers in float64.
 
     Examples
     --------
@@ -342,7 +342,7 @@ def exact_product(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def products_of(X: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Return X Xᵀ of bytes, (n, n) float64, in tiles where several work on it.
+    """X Xᵀ of bytes, (n, n) float64, in tiles where several work on it.
 
     They are whole numbers, and the same however many do.
     """

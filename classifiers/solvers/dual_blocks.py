@@ -62,19 +62,19 @@ class BlockRows(Protocol):
     factor: float
 
     def load(self, start: int, end: int) -> Any:
-        """Return neighbouring rows, in the form that the other methods take."""
+        """Neighbouring rows, in the form that the other methods take."""
 
     def new_weights(self, lanes: int, dtype: type[np.floating]) -> np.ndarray:
-        """Return weights of no training: zeros."""
+        """Weights of no training: zeros."""
 
     def scores(self, rows: Any, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """Return the scores of a block's rows, (b, lanes); some number where ``wanted`` is 0."""
+        """The scores of a block's rows, (b, lanes); some number where ``wanted`` is 0."""
 
     def update(self, rows: Any, coefficients: np.ndarray, weights: np.ndarray) -> None:
         """Add the rows of a block times their coefficients, (b, lanes), to the weights."""
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
-        """Return the weights of some machines, one after the other along the first axis."""
+        """The weights of some machines, one after the other along the first axis."""
 
 
 class BlockSamples(NamedTuple):
@@ -92,7 +92,7 @@ class BlockSamples(NamedTuple):
     problem: DualProblem
 
     def part(self, start: int, end: int) -> "BlockSamples":
-        """Return neighbouring samples."""
+        """Neighbouring samples."""
         some = slice(start, end)
         problem = DualProblem(*(array[some] for array in self.problem))
         return BlockSamples(self.codes[some], self.folds[some], problem)
@@ -106,7 +106,7 @@ class Machines(NamedTuple):
 
     @classmethod
     def of(cls, positive: np.ndarray, folds: np.ndarray) -> "Machines":
-        """Return some classes, each with all samples and without each of the folds ≥ 0.
+        """Some classes, each with all samples and without each of the folds ≥ 0.
 
         Those of a class are neighbours: they need about the same samples and passes.
 
@@ -294,7 +294,7 @@ class _Group:
             self.scores[lane].append(scores[folds == fold, lane])
 
     def result(self) -> tuple[np.ndarray, list[np.ndarray], int, float]:
-        """Return weights without a fold, held-out scores, passes and violation."""
+        """Weights without a fold, held-out scores, passes and violation."""
         whole = np.flatnonzero(self.machines.excluded < 0)
         weights = self.rows.lanes_of(self.weights, whole)
         held_out = [np.concatenate(some) if some else np.zeros(0) for some in self.scores]
@@ -302,7 +302,7 @@ class _Group:
 
 
 def _blocks(n: int, size: int, first: int) -> list[tuple[int, int]]:
-    """Return start and end of blocks of neighbours; the first has another size.
+    """Start and end of blocks of neighbours; the first has another size.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def _blocks(n: int, size: int, first: int) -> list[tuple[int, int]]:
 
 
 def band_pieces(n: int, width: int) -> list[tuple[int, int, int]]:
-    """Return the rows of a piece of the band, and the end of those that it needs.
+    """The rows of a piece of the band, and the end of those that it needs.
 
     Examples
     --------
@@ -324,7 +324,7 @@ def band_pieces(n: int, width: int) -> list[tuple[int, int, int]]:
 
 
 def cut_band(products: np.ndarray, width: int) -> np.ndarray:
-    """Return each row's products with itself and the rows after it, (b, width) float32.
+    """Each row's products with itself and the rows after it, (b, width) float32.
 
     ``products`` (b, c) are those of neighbouring rows with themselves and the rows that follow.
     """
@@ -336,7 +336,7 @@ def cut_band(products: np.ndarray, width: int) -> np.ndarray:
 def keep_band(
     parts: Iterable[np.ndarray], shape: tuple[int, int], file: RowFile | None
 ) -> tuple[np.ndarray | RowFile, np.ndarray]:
-    """Return a band in memory or in a file, and the products of all rows with themselves."""
+    """A band in memory or in a file, and the products of all rows with themselves."""
     band = np.empty(shape if file is None else (0, 0), np.float32)
     norms, start = np.empty(shape[0]), 0
     for part in parts:
@@ -350,14 +350,14 @@ def keep_band(
 
 
 def gram_between(rows: BlockRows, start: int, end: int) -> np.ndarray:
-    """Return the products of neighbouring rows among each other, (b, b) float32."""
+    """The products of neighbouring rows among each other, (b, b) float32."""
     gram = np.empty((end - start, end - start), np.float32)
     loops.fill_gram(rows.band[start:end], np.float32(rows.factor), gram)
     return gram
 
 
 def blocks_are_faster(n: int, d: int, n_problems: int, n_folds: int, tol: float) -> bool:
-    """Return whether to train dense samples in blocks of rows, and not on Gram matrices.
+    """Whether to train dense samples in blocks of rows, and not on Gram matrices.
 
     In units of time measured with 3,000 histograms of 4,200 words: a Gram matrix takes
     n² (d/64 + 2 p) for p problems, and each fold about 0.64 of that again; blocks take, in 20
@@ -451,16 +451,16 @@ class LevelBlocks:
         self.heights = layout.cell_heights()
 
     def load(self, start: int, end: int) -> CellLists:
-        """Return the cells of neighbouring rows."""
+        """The cells of neighbouring rows."""
         rows = as_compiled(np.ascontiguousarray(self.levels[start:end]))
         return CellLists.of(rows, np.arange(end - start), self.layout)
 
     def new_weights(self, lanes: int, dtype: type[np.floating]) -> np.ndarray:
-        """Return tables of zeros."""
+        """Tables of zeros."""
         return np.zeros((self.layout.offsets[-1], lanes), dtype)
 
     def scores(self, rows: CellLists, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """Return the sums of look-ups, wanted or not."""
+        """The sums of look-ups, wanted or not."""
         out = np.zeros(wanted.shape)
         rows.add_scores(weights, out)
         return out.astype(weights.dtype, copy=False)
@@ -470,5 +470,5 @@ class LevelBlocks:
         rows.add_tables(coefficients, self.layout.offsets, self.heights, weights)
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
-        """Return the tables of some machines, (k, cells)."""
+        """The tables of some machines, (k, cells)."""
         return weights[:, lanes].T

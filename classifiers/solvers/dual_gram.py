@@ -35,13 +35,13 @@ def solve_gram(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
 
 
 def tables_of(problem: LevelProblem, alpha: np.ndarray) -> np.ndarray:
-    """Return the tables of a dual solution, (cells, n_problems) float32."""
+    """The tables of a dual solution, (cells, n_problems) float32."""
     coefficients = (alpha * problem.signs).T
     return build_tables(problem.levels, problem.rows, coefficients, problem.layout, problem.n_jobs)
 
 
 def gram_of(problem: LevelProblem) -> np.ndarray:
-    """Return the exact Gram matrix of the rows that take part, (m, m) float32."""
+    """The exact Gram matrix of the rows that take part, (m, m) float32."""
     from visualwords.classifiers.kernels.minmax import level_gram  # kernels load much else
 
     n = problem.rows.size
@@ -118,7 +118,7 @@ def solve_dual_gram(
 
 
 def _gap(margins: np.ndarray, alpha: np.ndarray, problem: DualProblem) -> float:
-    """Return primal less dual objective, relative to the dual."""
+    """Primal less dual objective, relative to the dual."""
     slack = np.maximum(1 - margins.astype(np.float64), 0)
     half = 0.5 * alpha @ margins
     bounded = np.isfinite(problem.upper)

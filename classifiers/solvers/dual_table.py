@@ -58,7 +58,7 @@ def solve_dual(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
 
 
 def coded_rows(problem: LevelProblem) -> CodedRows:
-    """Return the rows that take part as numbers of cells."""
+    """The rows that take part as numbers of cells."""
     codes = cells_of_rows(problem.levels, problem.rows, problem.layout)
     sizes = np.diff(problem.layout.offsets)
     widths = -(-sizes // TOGETHER) * TOGETHER

@@ -160,7 +160,7 @@ def _weights_by_problem(group: "SolverState") -> np.ndarray:
 
 
 def group_weights(weights: np.ndarray) -> np.ndarray:
-    """Return weights (n_problems, d, rank) as rows that several problems share.
+    """Weights (n_problems, d, rank) as rows that several problems share.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def group_weights(weights: np.ndarray) -> np.ndarray:
 
 
 def scores(rows: LevelRows, table: np.ndarray, grouped: np.ndarray) -> np.ndarray:
-    """Return the scores of all rows, (n, n_groups × share) float32.
+    """The scores of all rows, (n, n_groups × share) float32.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def solve_primal(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
 
 
 def cell_problem(problem: LevelProblem) -> CellProblem:
-    """Return the rows that take part, as cells."""
+    """The rows that take part, as cells."""
     codes = cells_of_rows(problem.levels, problem.rows, problem.layout)
     starts = problem.layout.offsets
     kind = np.uint16 if starts[-1] <= 1 << 16 else np.uint32
@@ -129,7 +129,7 @@ def solve_primal_table(
 def _newton_step(
     data: CellProblem, y: np.ndarray, cost: np.ndarray, table: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return changes of table and scores: a Newton step, halved until it lowers the loss."""
+    """Changes of table and scores: a Newton step, halved until it lowers the loss."""
     slack = 1 - y * scores
     rows = np.flatnonzero(slack > 0)
     stretched, bent = np.empty((2, table.size))

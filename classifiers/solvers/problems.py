@@ -79,7 +79,7 @@ class DualProblem(NamedTuple):
 
 
 def dual_problem(cost: np.ndarray, norms: np.ndarray, loss: str) -> DualProblem:
-    """Return the dual problem.
+    """The dual problem.
 
     Parameters
     ----------

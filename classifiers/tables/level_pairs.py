@@ -28,7 +28,7 @@ class LevelRows(NamedTuple):
     bounds: np.ndarray
 
     def sums(self, by_level: np.ndarray) -> np.ndarray:
-        """Return Σ_q by_level[level_q] of every row, float32."""
+        """Σ_q by_level[level_q] of every row, float32."""
         out = np.empty(self.bounds.size - 1, np.float32)
         level_sums(self.levels, self.bounds, np.asarray(by_level, np.float64), out)
         return out
@@ -46,12 +46,12 @@ class LevelScale(NamedTuple):
     root: bool = False
 
     def values(self) -> np.ndarray:
-        """Return the number in [0, 1] that each level stands for."""
+        """The number in [0, 1] that each level stands for."""
         share = np.arange(self.top + 1) / self.top
         return share**2 if self.root else share
 
     def shares(self, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the values of some entries, scaled to [0, 1]."""
+        """The values of some entries, scaled to [0, 1]."""
         shift, factor = (a if a.size == 1 else a[columns] for a in (self.shift, self.factor))
         return np.minimum(np.maximum((values - shift) * factor, 0), 1)
 
@@ -74,7 +74,7 @@ class Survey(NamedTuple):
 
 
 def survey(X: Any, scaling: str) -> Survey:
-    """Return the limits of the values and a sample of the entries that are not zero.
+    """The limits of the values and a sample of the entries that are not zero.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _sample(X: Any, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _single(limits: np.ndarray) -> np.ndarray:
-    """Return limits with 32 bits; ``ValueError`` where 32 bits would round them to 0 or ∞."""
+    """Limits with 32 bits; ``ValueError`` where 32 bits would round them to 0 or ∞."""
     sizes = np.abs(limits[limits != 0]).astype(np.float64)
     if sizes.size and not (1 / _LARGEST <= sizes.min() <= sizes.max() <= _LARGEST):
         raise ValueError(
@@ -127,7 +127,7 @@ def _single(limits: np.ndarray) -> np.ndarray:
 
 
 def canonical(X: Any) -> Any:
-    """Return X; if sparse, without stored zeros and repeated entries (then copied)."""
+    """X; if sparse, without stored zeros and repeated entries (then copied)."""
     if sparse.issparse(X) and not (X.has_canonical_format and X.data.all()):
         X = X.copy()
         X.sum_duplicates()
@@ -136,7 +136,7 @@ def canonical(X: Any) -> Any:
 
 
 def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelScale:
-    """Return the scale that maps the surveyed data to levels.
+    """The scale that maps the surveyed data to levels.
 
     Values are divided by the largest ("global") or by their feature's largest ("feature");
     negative ones are moved to 0 first. ``spacing="auto"`` takes levels that are even in the root
@@ -162,7 +162,7 @@ def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelSca
 
 
 def level_weights(found: Survey, scale: LevelScale) -> np.ndarray:
-    """Return how often each level occurs in the survey's sample."""
+    """The number of times that each level occurs in the survey's sample."""
     shares = scale.shares(found.columns, found.values)
     levels = np.rint((np.sqrt(shares) if scale.root else shares) * scale.top).astype(np.int64)
     weights = np.bincount(levels, minlength=scale.top + 1)
@@ -171,7 +171,7 @@ def level_weights(found: Survey, scale: LevelScale) -> np.ndarray:
 
 
 def level_rows(X: Any, scale: LevelScale) -> LevelRows:
-    """Return the pairs of all rows of X.
+    """The pairs of all rows of X.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def level_rows(X: Any, scale: LevelScale) -> LevelRows:
 
 
 def distinct_rows(X: Any, scale: LevelScale) -> tuple[LevelRows, np.ndarray]:
-    """Return pairs whose level is the number of the value among the distinct ones, and these."""
+    """Pairs whose level is the number of the value among the distinct ones, and these."""
     if not sparse.issparse(X):
         X = sparse.csr_matrix(np.asarray(X, np.float32) - scale.shift)
         scale = scale._replace(shift=np.zeros(1, np.float32))

@@ -41,14 +41,14 @@ class TableLayout(NamedTuple):
     offsets: np.ndarray
 
     def cell_heights(self) -> np.ndarray:
-        """Return the level of every cell, float32."""
+        """The level of every cell, float32."""
         sizes = np.diff(self.offsets)
         numbers = np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], sizes)
         return self.heights[numbers].astype(np.float32)
 
 
 def layout_of(heights: np.ndarray, offsets: np.ndarray, n_levels: int) -> TableLayout:
-    """Return the layout of tables whose features have the first few of some heights."""
+    """The layout of tables whose features have the first few of some heights."""
     if offsets[-1] > np.iinfo(np.int32).max:
         raise ValueError(f"tables of {offsets[-1]} cells; at most 2**31 can be addressed")
     numbers = np.searchsorted(heights, np.arange(n_levels), side="right") - 1
@@ -74,7 +74,7 @@ def learn_layout(levels: Levels) -> TableLayout:
 
 
 def layout_of_features(present: np.ndarray, highest: np.ndarray) -> TableLayout:
-    """Return the layout for the levels that are marked as present, and each feature's highest."""
+    """The layout for the levels that are marked as present, and each feature's highest."""
     present[0] = True
     heights = np.flatnonzero(present)
     if 2 * heights.size > heights[-1]:
@@ -86,7 +86,7 @@ def layout_of_features(present: np.ndarray, highest: np.ndarray) -> TableLayout:
 def levels_in_file(
     X: RowFile, learn: Callable[[np.ndarray, np.ndarray | None], Quantizer]
 ) -> tuple[RowFile, TableLayout]:
-    """Return a file with the levels of all rows, by a quantisation learned from the first rows.
+    """A file with the levels of all rows, by a quantisation learned from the first rows.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def levels_in_file(
 
 
 def cells_of_rows(levels: Levels, order: np.ndarray, layout: TableLayout) -> Levels:
-    """Return the numbers of the levels of some rows, in the same form."""
+    """The numbers of the levels of some rows, in the same form."""
     numbers = layout.number_of.astype(levels.dtype)
     if not sparse.issparse(levels):
         return numbers[levels[order]]
@@ -125,7 +125,7 @@ def cells_of_rows(levels: Levels, order: np.ndarray, layout: TableLayout) -> Lev
 
 
 def row_norms(levels: Levels) -> np.ndarray:
-    """Return Σ_j x_ij, which is the kernel's value of every row with itself; float64."""
+    """Σ_j x_ij, which is the kernel's value of every row with itself; float64."""
     return np.asarray(levels.sum(axis=1, dtype=np.float64)).ravel()
 
 
@@ -235,7 +235,7 @@ def build_tables(
     layout: TableLayout,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Return T_jk = Σ_i c_i min(x_ij, k) of several outputs ([Wu10], Sec. 3.2).
+    """T_jk = Σ_i c_i min(x_ij, k) of several outputs ([Wu10], Sec. 3.2).
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def build_tables(
 def table_scores(
     levels: Levels, layout: TableLayout, values: np.ndarray, n_jobs: int | None = None
 ) -> np.ndarray:
-    """Return the scores Σ_j T[j, x_ij], (n, n_outputs) float64.
+    """The scores Σ_j T[j, x_ij], (n, n_outputs) float64.
 
     Tables are linear between levels that have a cell; a level above a feature's highest counts as
     that one.
@@ -326,7 +326,7 @@ def _add_rises(
 def cells_around(
     levels: np.ndarray, columns: np.ndarray, layout: TableLayout
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cells below and above levels of features, and the share of the way between them.
+    """The cells below and above levels of features, and the share of the way between them.
 
     Examples
     --------
@@ -345,7 +345,7 @@ def cells_around(
 
 
 def expand_tables(layout: TableLayout, values: np.ndarray, n_levels: int) -> np.ndarray:
-    """Return the tables as a full array (n_outputs, d, n_levels)."""
+    """The tables as a full array (n_outputs, d, n_levels)."""
     d = layout.offsets.size - 1
     levels, columns = np.tile(np.arange(n_levels), d), np.repeat(np.arange(d), n_levels)
     below, above, share = cells_around(levels, columns, layout)

@@ -21,7 +21,7 @@ def write_png(path: Path, image: np.ndarray) -> Path:
 
 
 def noisy(color, rng, shape=(48, 64)):
-    """Return stripes of a colour, in a direction that is the colour's own, with some noise."""
+    """Stripes of a colour, in a direction that is the colour's own, with some noise."""
     rows, columns = np.mgrid[: shape[0], : shape[1]]
     angle = np.pi * color[0] / 255
     stripes = 40 * np.sin(0.8 * (rows * np.sin(angle) + columns * np.cos(angle)))
@@ -31,7 +31,7 @@ def noisy(color, rng, shape=(48, 64)):
 
 @cache
 def photo_files() -> dict[str, bytes]:
-    """Return the names and contents of three classes of eight images each."""
+    """The names and contents of three classes of eight images each."""
     rng = np.random.default_rng(1)
     return {
         f"{name}/{i}.png": cv2.imencode(".png", noisy(color, rng)[:, :, ::-1])[1].tobytes()
@@ -54,7 +54,7 @@ def photos(tmp_path):
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Return a file that the first worker makes that needs it; the others wait for it."""
+    """A file that the first worker makes that needs it; the others wait for it."""
     from visualwords.files import lock_file  # not before `tests.windows_like` hides locks
 
     folder = factory.getbasetemp()

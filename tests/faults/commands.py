@@ -64,7 +64,7 @@ class Running:
 
 
 def wait_until(condition) -> None:
-    """Return when a condition holds."""
+    """When a condition holds."""
     end = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > end:

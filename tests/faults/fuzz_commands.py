@@ -195,6 +195,6 @@ def _config_toml(draw, verb):
 
 
 def _quoted(text):
-    """Return a basic string of TOML; it may hold zero bytes, but no surrogates."""
+    """A basic string of TOML; it may hold zero bytes, but no surrogates."""
     safe = json.dumps(text.encode("utf-8", "replace").decode())
     return safe.replace("\x7f", "\\u007f")

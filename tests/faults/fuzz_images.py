@@ -62,7 +62,7 @@ INTERESTING = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x800
 
 @cache
 def sample(name: str) -> bytes:
-    """Return a good file: one of REAL, or of one of FORMS, with EXIF where the format has it."""
+    """A good file: one of REAL, or of one of FORMS, with EXIF where the format has it."""
     if name in REAL:
         return Path(skimage.__file__).with_name("data").joinpath(name).read_bytes()
     rng = np.random.default_rng(14)
@@ -114,7 +114,7 @@ def mutated(draw) -> tuple[str, bytes, bool]:
 
 
 def _with_right_checksums(png: bytes) -> bytes:
-    """Return a PNG with the CRC of every chunk computed anew, so that decoders get to its data."""
+    """A PNG with the CRC of every chunk computed anew, so that decoders get to its data."""
     data, place = bytearray(png), 8
     while place + 12 <= len(data):
         end = place + 8 + int.from_bytes(data[place : place + 4], "big")
@@ -126,7 +126,7 @@ def _with_right_checksums(png: bytes) -> bytes:
 
 
 def decode(data: bytes, **options) -> np.ndarray | str:
-    """Return the pixels, or the line that refuses the file."""
+    """The pixels, or the line that refuses the file."""
     try:
         return read_image(data, max_pixels=MAX_PIXELS, **options)
     except ImageError as problem:
@@ -162,7 +162,7 @@ def check(name: str, data: bytes, put_right: bool) -> None:
 
 @cache
 def good_pngs() -> list[np.ndarray | str]:
-    """Return the pixels of all PNG files that are mutated; a splice may be one of them."""
+    """The pixels of all PNG files that are mutated; a splice may be one of them."""
     files = [sample(name) for name in (*FORMS, *REAL)]
     return [decode(data) for data in files if data.startswith(PNG)]
 

@@ -74,7 +74,7 @@ def read_only_site(small_disk):
 
 
 def homeless(**more):
-    """Return an environment without a home, and without any other place to write."""
+    """An environment without a home, and without any other place to write."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_", "HOME"))}
     return kept | {"HOME": os.devnull} | more  # not even root can write below a file
 

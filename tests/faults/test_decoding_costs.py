@@ -30,7 +30,7 @@ def encoded(form, **options):
 
 
 def jpeg_of_scans(n, **options):
-    """Return a JPEG whose last scan is there so many times."""
+    """A JPEG whose last scan is there so many times."""
     data = encoded("JPEG", **options)
     last, end = data.rfind(b"\xff\xda"), data.rfind(b"\xff\xd9")
     return data[:last] + data[last:end] * n + data[end:]

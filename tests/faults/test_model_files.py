@@ -21,7 +21,7 @@ N_VALUES = {"tiny": 12 if IS_LONG else 2, "pedestrian": 1}  # of WRONG in every 
 
 
 def load_or_refuse(path):
-    """Return the model, or None if the file is refused; then with one line that names it."""
+    """The model, or None if the file is refused; then with one line that names it."""
     try:
         return load(path)
     except ModelFileError as problem:
@@ -42,7 +42,7 @@ def places_of(value, place=()):
 
 
 def replaced(manifest, place, value):
-    """Return a copy of a manifest with another value in one place."""
+    """A copy of a manifest with another value in one place."""
     copy = json.loads(json.dumps(manifest))
     inner = copy
     for key in place[:-1]:

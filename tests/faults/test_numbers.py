@@ -32,7 +32,7 @@ DATA = {
 
 
 def fit(solver, X, y=LABELS, **parameters):
-    """Return a fitted clone; only not having converged may be warned of."""
+    """A fitted clone; only not having converged may be warned of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return SOLVERS[solver].__class__(**SOLVERS[solver].get_params() | parameters).fit(X, y)

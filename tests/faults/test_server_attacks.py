@@ -72,7 +72,7 @@ def server(model):
 
 
 def memory_of(pid):
-    """Return the bytes of a process and those it has started; what they share counts once."""
+    """The bytes of a process and those it has started; what they share counts once."""
     total, found = 0, [str(pid)]
     for one in found:
         with suppress(OSError, TypeError):  # it has ended

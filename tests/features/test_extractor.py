@@ -48,7 +48,7 @@ EVERY = pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
 
 
 def arrays_of(extractor, image):
-    """Return all arrays that an extractor computes of an image."""
+    """All arrays that an extractor computes of an image."""
     if not extractor.is_local:
         return [extractor.describe(image)]
     found = extractor.extract(image)

@@ -16,12 +16,12 @@ from visualwords.features.pixels import color_planes, sobel_image
 
 
 def first_cells(found, shape, b):
-    """Return x, y of the pixels in the middle of the patches' first cells."""
+    """X, y of the pixels in the middle of the patches' first cells."""
     return np.rint(found.positions * (shape[1], shape[0]) - 1.5 * b - 0.5).astype(int)
 
 
 def turned(descriptors, quarter_turns=0, mirrored=False):
-    """Return the descriptors of the mirrored, then counter-clockwise turned patches."""
+    """The descriptors of the mirrored, then counter-clockwise turned patches."""
     grid = descriptors.reshape(-1, 4, 4, 8)
     if mirrored:
         grid = grid[:, :, ::-1][..., (4 - np.arange(8)) % 8]

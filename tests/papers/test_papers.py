@@ -128,7 +128,7 @@ def test_prediction_by_the_table_rounds_values_down_and_takes_no_logarithm():
 
 
 def unary(levels, n_bins):
-    """Return B(x) of [Wu10], Eq. (4), as rows."""
+    """B(x) of [Wu10], Eq. (4), as rows."""
     return (levels[:, :, None] > np.arange(n_bins)).reshape(len(levels), -1).astype(float)
 
 

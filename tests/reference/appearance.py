@@ -5,7 +5,7 @@ import numpy as np
 
 
 def statistics(small: np.ndarray) -> np.ndarray:
-    """Return the 23 statistics of an RGB image that is small already."""
+    """The 23 statistics of an RGB image that is small already."""
     red, green, blue = np.moveaxis(small.astype(np.float64), 2, 0)
     grey = 0.299 * red + 0.587 * green + 0.114 * blue
     numbers = []
@@ -20,7 +20,7 @@ def statistics(small: np.ndarray) -> np.ndarray:
 
 
 def edges(grey: np.ndarray) -> list[float]:
-    """Return the five statistics of one scale."""
+    """The five statistics of one scale."""
     centre = grey[1:-1, 1:-1]
     left, right, above, below = grey[1:-1, :-2], grey[1:-1, 2:], grey[:-2, 1:-1], grey[2:, 1:-1]
     across, down = right - left, below - above

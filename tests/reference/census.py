@@ -6,7 +6,7 @@ NEIGHBOURS = [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 
 
 
 def census_image(grey):
-    """Return the codes of the inner pixels: one bit for each neighbour, the first highest."""
+    """The codes of the inner pixels: one bit for each neighbour, the first highest."""
     height, width = grey.shape
     codes = np.zeros((max(height - 2, 0), max(width - 2, 0)), np.uint8)
     for y in range(1, height - 1):

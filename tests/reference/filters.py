@@ -7,13 +7,13 @@ TRIANGLE = np.array([1, 2, 3, 4, 3, 2, 1]) / 16
 
 
 def cosines():
-    """Return the orthonormal one-dimensional cosines of 5 pixels."""
+    """The orthonormal one-dimensional cosines of 5 pixels."""
     x, u = np.arange(5) + 0.5, np.arange(5)[:, None]
     return np.where(u == 0, 1, np.sqrt(2)) / np.sqrt(5) * np.cos(np.pi * u * x / 5)
 
 
 def responses(plane, order, signs=False, basis=None):
-    """Return means of responses around every pixel, (h, w, maps)."""
+    """Means of responses around every pixel, (h, w, maps)."""
     basis = cosines() if basis is None else basis
     padded = np.pad(plane.astype(float), 2, mode="reflect")
     found = [
@@ -28,6 +28,6 @@ def responses(plane, order, signs=False, basis=None):
 
 
 def descriptor(maps, x, y):
-    """Return the numbers of the patch whose upper left pixel is (x, y)."""
+    """The numbers of the patch whose upper left pixel is (x, y)."""
     cells = maps[y + 2 : y + 16 : 4, x + 2 : x + 16 : 4].ravel()
     return 255 * np.sqrt(cells / (np.linalg.norm(cells) + 5))

@@ -13,7 +13,7 @@ def gradients(planes):
 
 
 def interpolated_blocks(planes, cell, size, n):
-    """Return (rows, columns, size, size, n) blocks; planes : (channels, h, w)."""
+    """(rows, columns, size, size, n) blocks; planes : (channels, h, w)."""
     dx, dy = gradients(planes.astype(float))
     length = np.hypot(dx, dy)
     angle = np.mod(np.arctan2(dy, dx), np.pi) * n / np.pi - 0.5

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def gradient(grey):
-    """Return central differences to the right and upwards, 0 at the border."""
+    """Central differences to the right and upwards, 0 at the border."""
     grey = grey.astype(float)
     dx, dy = np.zeros((2, *grey.shape))
     if min(grey.shape) >= 3:

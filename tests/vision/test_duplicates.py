@@ -99,7 +99,7 @@ def test_uniform_images_and_other_colours_do_not_count():
 
 
 def cloud(n, n_centers, spread, rng):
-    """Return portraits around some centres, of which many are near and some are not."""
+    """Portraits around some centres, of which many are near and some are not."""
     centers, colors = rng.normal(size=(n_centers, SIDE**2)), rng.uniform(60, 200, (n_centers, 3))
     kinds = rng.integers(0, n_centers, n)
     patterns = centers[kinds] + spread * rng.normal(size=(n, SIDE**2))

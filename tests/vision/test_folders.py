@@ -18,7 +18,7 @@ NFC, NFD = "caf\u00e9", "cafe\u0301"
 
 
 def names(folder):
-    """Return the paths relative to the folder, as bytes of their names."""
+    """The paths relative to the folder, as bytes of their names."""
     return [os.path.relpath(os.fsencode(path), os.fsencode(folder.path)) for path in folder.paths]
 
 
@@ -200,7 +200,7 @@ def test_labels_come_from_names_by_a_pattern_that_may_look_at_folders(tree):
 
 
 def folder_of(labels, groups=None):
-    """Return a folder of images that exist by name only."""
+    """A folder of images that exist by name only."""
     folder = ImageFolder("data")
     items = [Item(f"{i:03}.jpg", label) for i, label in enumerate(labels)]
     folder._listing = Listing(items, [], [])

@@ -20,7 +20,7 @@ STORED = [
 
 
 def samples(dtype, shape):
-    """Return samples over the whole range of a type, without negative ones."""
+    """Samples over the whole range of a type, without negative ones."""
     rng = np.random.default_rng(5)
     if np.dtype(dtype).kind == "f":
         values = rng.random(shape).astype(dtype)
@@ -33,7 +33,7 @@ def samples(dtype, shape):
 
 
 def written(values, photometric, planar="contig", extra=(), order="<", **options):
-    """Return a TIFF of (h, w) or (h, w, channels) samples."""
+    """A TIFF of (h, w) or (h, w, channels) samples."""
     file = io.BytesIO()
     is_apart = planar == "separate" and values.ndim == 3
     stored = np.moveaxis(values, 2, 0) if is_apart else values
@@ -48,7 +48,7 @@ def written(values, photometric, planar="contig", extra=(), order="<", **options
 
 
 def meaning_of(data):
-    """Return RGB over white in 0 … 255, by the raw samples that tifffile reads and their tags."""
+    """RGB over white in 0 … 255, by the raw samples that tifffile reads and their tags."""
     page = tifffile.TiffFile(io.BytesIO(data)).pages[0]
     values = page.asarray()
     if page.planarconfig == 2 and values.ndim == 3:
@@ -73,7 +73,7 @@ def meaning_of(data):
 
 
 def is_supported(dtype, photometric, planar, extra):
-    """Return whether the documentation promises that this layout is read."""
+    """Whether the documentation promises that this layout is read."""
     kind, n_bytes = dtype[0], int(dtype[1])
     if dtype in ("f2", "u8"):
         return False

@@ -10,7 +10,7 @@ Pair = tuple[Choice, Choice]
 def covering_rows(
     values: Mapping[str, Sequence[str]], clash: Callable[[Choice, Choice], bool]
 ) -> tuple[list[dict[str, str]], list[Pair]]:
-    """Return rows in which all pairs of choices meet, and the pairs that exclude each other.
+    """Rows in which all pairs of choices meet, and the pairs that exclude each other.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def covering_rows(
 
 
 def _best(option, values, row, missing, clashing) -> list[Choice]:
-    """Return the value that meets most choices of the row for the first time; none if none does."""
+    """The value that meets most choices of the row for the first time; none if none does."""
     gains = {}
     for value in values:
         pairs = [frozenset(((option, value), other)) for other in row]

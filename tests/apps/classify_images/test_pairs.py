@@ -122,7 +122,7 @@ ALONE = ("scheduler", "help_all")
 
 
 def clashes(verb):
-    """Return the function that says which two choices of a command exclude each other."""
+    """The function that says which two choices of a command exclude each other."""
     groups = [{"recipe", "features"}, {"words", "codebook"}]
     exclusive = [("fisher", "second_order", "sets", "words"), FORMS]
     exclusive += [("fisher", "second_order", "sets", "codebook")]
@@ -152,7 +152,7 @@ def clashes(verb):
 
 
 def completed(verb, row):
-    """Return a row with what its options need."""
+    """A row with what its options need."""
     row = dict(row)
     if verb in ("train", "features") and not row.keys() & set(MADE_OF):
         row |= (
@@ -176,7 +176,7 @@ def completed(verb, row):
 
 
 def line_of(verb, row, out):
-    """Return the words of a row's command line; arguments come last."""
+    """The words of a row's command line; arguments come last."""
     words, arguments = [verb], []
     for parameter in command.commands[verb].params:
         value = row.get(parameter.name, "even" if parameter.name in ("folder", "target") else None)

@@ -18,7 +18,7 @@ from visualwords.images import read_image
 
 
 def picture(rng):
-    """Return a picture like no other: smooth noise."""
+    """A picture like no other: smooth noise."""
     rough = rng.integers(0, 256, (9, 12, 3), dtype=np.uint8)
     return cv2.resize(rough, (120, 90), interpolation=cv2.INTER_CUBIC)
 

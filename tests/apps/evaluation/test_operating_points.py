@@ -11,7 +11,7 @@ from visualwords.apps.pipeline.decision import Decision
 
 
 def trial_of(rng, n=600, rule=None, **more):
-    """Return a trial of defects, a sixth of the images, and good parts."""
+    """A trial of defects, a sixth of the images, and good parts."""
     truth = np.where(np.arange(n) % 6 == 0, "defect", "ok")
     chance = np.clip(rng.normal(np.where(truth == "defect", 0.6, 0.15), 0.15), 0.001, 0.999)
     chances = np.stack([chance, 1 - chance], axis=1)

@@ -85,7 +85,7 @@ NAMES = np.array(["crack", "hole", "ok"])
 
 
 def outcome(p, is_member, threshold, price):
-    """Return the shares of escapes and of false alarms, and the cost, by their definition."""
+    """The shares of escapes and of false alarms, and the cost, by their definition."""
     raised = p >= threshold
     escapes = np.mean(~raised[is_member]) if is_member.any() else 0.0
     false = np.mean(raised[~is_member]) if (~is_member).any() else 0.0

@@ -12,7 +12,7 @@ HELD = Held(CODES, [FOLDS])
 
 
 def kernel(rng, strength, n_columns=40):
-    """Return the kernel of rows that depend on the class so much, the mean of its diagonal 1."""
+    """The kernel of rows that depend on the class so much, the mean of its diagonal 1."""
     rows = rng.normal(size=(len(CODES), n_columns))
     rows += strength * rng.normal(size=(3, n_columns))[CODES]
     products = rows @ rows.T

@@ -38,7 +38,7 @@ FIELDS = [(group, name) for group, part in SCHEMA.items() for name in settings_o
 
 
 def another(name, field):
-    """Return a value that a field may have, and by default has not."""
+    """A value that a field may have, and by default has not."""
     for value in [NAMED[name]] if name in NAMED else [False, True, *TUPLES, *TEXTS, 7]:
         try:
             if field.metadata["check"](value) == value != field.default:
@@ -49,7 +49,7 @@ def another(name, field):
 
 
 def base_for(group, name):
-    """Return a recipe whose parts a change of a field fits."""
+    """A recipe whose parts a change of a field fits."""
     words = Words("hik") if name in ("n_levels", "center") else Words()
     channel = Channel("DenseSIFT", words=words)
     if group in PARTS and group != "words":
@@ -66,7 +66,7 @@ def base_for(group, name):
 
 
 def changed(base, group, name, value):
-    """Return the recipe that Python makes."""
+    """The recipe that Python makes."""
     if group == "recipe":
         return replace(base, **{name: value})
     if group == "classifier":

@@ -43,7 +43,7 @@ class Tags(HTMLParser):
 
 
 def made_up_trial(paths, classes, rng, wrong=0.3):
-    """Return a trial in which a share of images was predicted as another class."""
+    """A trial in which a share of images was predicted as another class."""
     truth = [classes[i % len(classes)] for i in range(len(paths))]
     guesses = [
         classes[rng.integers(len(classes))] if rng.random() < wrong else label for label in truth

@@ -83,7 +83,7 @@ class Studio:
         return self.client.post("/studio/add", params=query, content=data)
 
     def images(self):
-        """Return class → list of (name, id)."""
+        """Class → list of (name, id)."""
         found = self.get("/studio/images").json()
         listed = {one["name"]: [] for one in found["classes"]}
         for number, place, name, _ in found["images"]:

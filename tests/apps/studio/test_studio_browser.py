@@ -87,7 +87,7 @@ def make_class(page, name, files):
 
 
 def photographs(n):
-    """Return class → (name, bytes) of generated photographs."""
+    """Class → (name, bytes) of generated photographs."""
     return {
         label: [
             (f"{i}.png", encode_image(noisy(color, np.random.default_rng([k, i]), (96, 128))))

@@ -38,7 +38,7 @@ def opened(root):
 
 
 def everything(folder):
-    """Return place → content of all files, links and folders, but for the studio's own."""
+    """Place → content of all files, links and folders, but for the studio's own."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if ".studio" not in path.relative_to(folder).parts:
