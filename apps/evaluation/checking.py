@@ -64,7 +64,7 @@ class Finding:
         return KINDS[self.kind]
 
     def to_json(self) -> dict[str, Any]:
-        """It as what JSON can hold."""
+        """The finding as JSON can hold it."""
         return {**asdict(self), "problem": self.is_problem}
 
 

@@ -54,7 +54,7 @@ class Running:
     failed: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """It for the page."""
+        """The state that the page shows."""
         now = time.monotonic()
         return {
             "on": self.is_on,
