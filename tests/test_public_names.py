@@ -48,19 +48,19 @@ HEAVY = ["numpy", "numba", "sklearn", "cv2", "rich", "joblib", "PIL"]
 LATER = ["linear_model", "model_selection", "metrics"]  # each takes some 50 milliseconds
 LATER = [f"sklearn.{name}" for name in LATER]
 LATER += [f"visualwords.classifiers.{name}" for name in ("icd", "pmsvm", "kernels")]
-ABSENT = {  # modules that are imported, one after the other, and what is not imported by then
-    "visualwords": [*HEAVY, "click"],
-    "visualwords.apps.classify_images.main": HEAVY,
-    "visualwords.apps.detect_pedestrians.main": HEAVY,
-    "visualwords.apps.classify_images.predict": LATER,  # what `classify-images predict` needs
-    **dict.fromkeys(all_modules(), ORDER),  # folders under their bare names
-}
+ABSENT = [  # modules that are imported, one after the other, and what is not imported by then
+    ("visualwords", [*HEAVY, "click"]),
+    ("visualwords.apps.classify_images.main", HEAVY),
+    ("visualwords.apps.detect_pedestrians.main", HEAVY),
+    ("visualwords.apps.classify_images.predict", LATER),  # what `classify-images predict` needs
+    *[(module, ORDER) for module in all_modules()],  # folders under their bare names
+]
 
 
 def test_heavy_libraries_are_imported_only_when_needed_and_no_folder_under_its_bare_name():
     code = (
         "import importlib, sys\n"
-        f"for module, absent in {ABSENT!r}.items():\n"
+        f"for module, absent in {ABSENT!r}:\n"
         "    importlib.import_module(module)\n"
         "    print(*[(module, name) for name in absent if name in sys.modules], end='')\n"
     )

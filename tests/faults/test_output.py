@@ -36,7 +36,7 @@ def odd_model(odd, tmp_path_factory):
 
 def test_a_cell_that_begins_like_a_formula_gets_a_quote_unless_raw_and_numbers_stay_numbers():
     for first in "=+-@\t\r":
-        assert csv_cells([f"{first}SUM(A1)"]) == [f"'{first}SUM(A1)"]
+        assert csv_cells([f"{first}SUM(A1)"])[0].startswith("'")
         assert csv_cells([f"{first}SUM(A1)"], raw=True) == [f"{first}SUM(A1)"]
     numbers = ["-0.5", "+1e9", -0.5, 3, None, "1"]
     assert csv_cells(numbers) == numbers
