@@ -41,7 +41,7 @@ class Coding(NamedTuple):
 
 
 CODINGS = [Coding(2, 10, 1), Coding(2, 6, 2), Coding(2, 5, 4), Coding(2, 4, 7), Coding(2, 3, 19)]
-CODINGS += [Coding(1, 5, 1), Coding(1, 3, 2), Coding(1, 2, 7), Coding(1, 1, 127)]
+CODINGS += [Coding(1, 3, 2), Coding(1, 2, 7), Coding(1, 1, 127)]
 FARTHEST = 255  # from one number that is stored beside codes to the next
 
 
@@ -94,7 +94,7 @@ def sum_of_tables(
         CODINGS,
         key=lambda c: (
             c.n_bytes * n_columns * (-(-(sizes - 1) // c.n)).sum()
-            + 10 * np.count_nonzero(size_of > c.top)
+            + 8 * np.count_nonzero(size_of > c.top)
         ),
     )
     steps, lacks = _steps(values, offsets, coding)
@@ -127,9 +127,8 @@ def sum_of_tables(
 
 def _whole(g: Graph, numbers: np.ndarray) -> Value:
     """Whole numbers as int32, stored in as few bytes as they need."""
-    least = np.result_type(
-        *map(np.min_scalar_type, (numbers.min(initial=0), numbers.max(initial=0)))
-    )
+    largest = np.abs(numbers).max(initial=0)
+    least = np.min_scalar_type(-largest if (numbers < 0).any() else largest)
     return g.constant(numbers.astype(least)).cast(INT32)
 
 
