@@ -96,7 +96,7 @@ class Compare(options.Composing, options.Reading):
 
         options.at_most_one(recipe=self.recipe, feature=self.features)
         changes = self.changes()
-        with verb.usage_checked():
+        with options.usage_checked():
             bases: list[Recipe | None] = [read_recipe(name) for name in self.recipe] or [None]
             keys, values = zip(*map(variations, self.vary)) if self.vary else ((), ())
             found = [

@@ -87,7 +87,7 @@ class Features(options.Composing, options.Reading):
         recipe, overrides = self.composed()
         if recipe == "auto":
             recipe = change_recipe(find_recipe(BASE), **overrides)
-        with verb.usage_checked():
+        with options.usage_checked():
             feature_matrix.check_format(self.output)
         images = ImageFolder(self.folder)
         with self.progress() as progress:

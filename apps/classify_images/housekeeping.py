@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import Cell, print_json, print_table, printable, show
 from visualwords.apps.command_line.verb import VerbGroup, Work, argument, as_json, flag
 from visualwords.errors import FolderError
@@ -46,7 +45,7 @@ class Recipes(Work):
             raise click.UsageError("name one recipe: as an argument or by --show")
         name = self.name if self.show is None else self.show
         if name is not None:
-            with verb.usage_checked():
+            with options.usage_checked():
                 recipe = read_recipe(name)
             if self.as_json:
                 print_json(recipe.to_json())

@@ -87,6 +87,15 @@ class Shared:
 label_from, network, min_confidence, sort_into, cache, max_pixels = verb.fields_of(Shared).values()
 
 
+@contextmanager
+def usage_checked() -> Iterator[None]:
+    """Turn a ValueError of the block, which names a wrong setting, into one of the command line."""
+    try:
+        yield
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
 def at_most_one(why: str = "", **given: Any) -> None:
     """Refuse options that exclude each other: their names, and what they are."""
     asked = [name for name, value in given.items() if value not in (None, False, ())]
@@ -246,7 +255,7 @@ class Deciding(Work):
         """The decision that the flags ask for; classes that do not exist are refused."""
         from visualwords.apps.pipeline.decision import Decision
 
-        with verb.usage_checked():
+        with usage_checked():
             return Decision.of(classes, **self.rule)
 
     def load(self, path: str, network: str | None, **settings: Any) -> "ImageClassifier":
@@ -355,7 +364,7 @@ class Composing(Work):
         given = {name: value for name, value in values.items() if value not in (None, False)}
         if not {"codebook", "words"} >= given.keys() & {*PATCHES}:
             at_most_one(": patches become one", **{name: given.get(name) for name in PATCHES})
-        with verb.usage_checked():
+        with usage_checked():
             others = [setting(text) for text in self.settings]
         return [(n, parsed(v) if n in AS_TOML else v) for n, v in given.items()] + others
 
@@ -369,7 +378,7 @@ def checked_recipe(
     from visualwords.apps.pipeline.recipes import RECIPES
 
     at_most_one(recipe=name != "auto", feature=features)
-    with verb.usage_checked():
+    with usage_checked():
         made = compose(None if name == "auto" else read_recipe(name), features, changes)
         if made not in RECIPES.values():  # these are known to work
             check_recipe(made)

@@ -158,7 +158,7 @@ class Train(options.Deciding, options.Composing, options.Reading):
 
         recipe, overrides = self.composed()
         if self.embed_network:
-            with verb.usage_checked():
+            with options.usage_checked():
                 read_networks(overrides.get("channels", getattr(recipe, "channels", ())))
         if self.metric == "cost" and not self.costs:
             raise click.UsageError("--metric cost needs --cost TRUE:SAID=X, such as defect:ok=10")
@@ -172,7 +172,7 @@ class Train(options.Deciding, options.Composing, options.Reading):
         images = ImageFolder(self.folder, label_from=self.label_from)
         self.decision(images.classes)
         if alarm is not None:
-            with verb.usage_checked():
+            with options.usage_checked():
                 Alarm.of(images.classes, alarm)
         if len(images.classes) < 2:
             raise FolderError(

@@ -7,8 +7,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn, get_origin
 
 import click
@@ -279,15 +279,6 @@ def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     about = "Run on a Dask cluster: tcp://host:port, or local:4 for four local processes."
     return flag("--scheduler ADDRESS", about)(anywhere)
-
-
-@contextmanager
-def usage_checked() -> Iterator[None]:
-    """Turn a ValueError of the block, which names a wrong setting, into one of the command line."""
-    try:
-        yield
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
 
 
 def check_addresses(sources: Sequence[str], allow_url: bool) -> None:

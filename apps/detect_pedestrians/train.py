@@ -15,7 +15,6 @@ from visualwords.apps.command_line.verb import (
     argument,
     flag,
     parts,
-    usage_checked,
 )
 from visualwords.apps.detect_pedestrians import options
 
@@ -122,8 +121,10 @@ class Train(Work):
         asked |= {"random_state": self.seed, "n_jobs": shared.n_threads(self.jobs)}
         given = {name: value for name, value in asked.items() if value is not None}
         detector = PedestrianDetector(**fitting | given)
-        with usage_checked():
+        try:
             detector.check_parameters()
+        except ValueError as problem:
+            raise click.UsageError(str(problem)) from None
         return detector
 
     def from_crops(self, negatives: str) -> TrainingData:
