@@ -294,9 +294,9 @@ def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
 
 def n_threads(jobs: int | None) -> int:
     """The number of threads that ``--jobs`` asks for."""
-    from joblib import cpu_count
+    from visualwords.parallel import n_processors
 
-    return jobs or cpu_count()
+    return jobs or n_processors()
 
 
 class VerbGroup(RichGroup):
