@@ -403,7 +403,8 @@ def encode(
     wanted = (kept + n * np.arange(len(views))[:, None]).ravel()
     rows, places = table.rows(wanted, wanted if learn_from is None else kept[learn_from[kept]])
     further = [[others[i][m] for i in kept] for m in range(len(more))]
-    return Encoded(encoders, rows, places, kept, [skipped[i] for i in sorted(skipped)], further)
+    left_out = [skipped[i] for i in sorted(skipped)]
+    return Encoded(encoders, rows, places[: len(kept)], kept, left_out, further)
 
 
 class _Table:
