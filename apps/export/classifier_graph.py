@@ -6,7 +6,7 @@ from visualwords.apps.export.graph import BOOL, DOUBLE, FLOAT, INT32, INT64, Val
 from visualwords.apps.export.packed_tables import sum_of_tables, unpacked
 from visualwords.apps.pipeline.table_bytes import EXPONENTS, VALUES, packed_state
 from visualwords.classifiers.icd import ICDClassifier
-from visualwords.classifiers.linear import ByteLinearClassifier, LinearClassifier
+from visualwords.classifiers.linear import ByteLinearClassifier
 from visualwords.classifiers.pmsvm import PmSVMClassifier
 from visualwords.classifiers.quantizer import Quantizer
 
@@ -21,8 +21,6 @@ def class_scores(classifier: object, row: Value) -> Value:
         weights = unpacked(row.graph, classifier.weights_[:, used])
         sums = row.graph.op("MatMulInteger", weights, row.reshape(-1, 1), kind=INT32)
         scores = sums.reshape(-1).cast(FLOAT) * classifier.factors_.astype(np.float32)
-    elif isinstance(classifier, LinearClassifier):
-        scores = (row.graph.constant(classifier.coef_) @ row.reshape(-1, 1)).reshape(-1)
     elif isinstance(classifier, PmSVMClassifier):
         scores = _sum_of_vectors(classifier, row)
     else:

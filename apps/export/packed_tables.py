@@ -59,12 +59,31 @@ def unpacked(g: Graph, numbers: np.ndarray) -> Value:
     digits[: flat.size] = flat.clip(-top, top)
     codes = g.constant(coding.codes(digits.reshape(-1, n))).cast(INT32)
     found = coding.digits(g).cast(INT8).transpose(1, 0).gather(codes).reshape(-1)
-    is_beside = size_of > top
-    is_beside[::FARTHEST] = True
-    gaps = np.diff(np.flatnonzero(is_beside), prepend=0).astype(np.uint8)
-    places = g.op("CumSum", g.constant(gaps).cast(INT64), np.array(0))
-    found = g.op("ScatterElements", found.slice(0, 0, flat.size), places, flat[is_beside])
+    found = _with_others(found.slice(0, 0, flat.size), flat, size_of > top)
     return found.reshape(*numbers.shape)
+
+
+def _frequent(g: Graph, codes: np.ndarray) -> Value:
+    """Codes of two bytes, of which few occur often: those are told by a byte."""
+    values, of_value, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    rank = np.empty(len(values), np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(values))
+    known, flat = np.zeros(256, codes.dtype), codes.ravel()
+    known[rank[rank < 256]] = values[rank < 256]
+    place = rank[of_value.ravel()]
+    is_rare = place > 255
+    if 5 * np.count_nonzero(is_rare) > flat.size:
+        return g.constant(codes)
+    places = g.constant(np.where(is_rare, 0, place).astype(np.uint8)).cast(INT32)
+    return _with_others(g.constant(known).gather(places), flat, is_rare).reshape(*codes.shape)
+
+
+def _with_others(found: Value, numbers: np.ndarray, which: np.ndarray) -> Value:
+    """An array (m,) after those of some places are replaced; gaps between them are bytes."""
+    which[::FARTHEST] = True
+    gaps = np.diff(np.flatnonzero(which), prepend=0).astype(np.uint8)
+    places = found.graph.op("CumSum", found.graph.constant(gaps).cast(INT64), np.array(0))
+    return found.graph.op("ScatterElements", found, places, numbers[which])
 
 
 def sum_of_tables(
@@ -98,7 +117,7 @@ def sum_of_tables(
         ),
     )
     steps, lacks = _steps(values, offsets, coding)
-    codes = g.constant(coding.codes(steps))
+    codes = _frequent(g, coding.codes(steps))
     feature, cell, column, lack = (_whole(g, array) for array in lacks)
     last, n = _whole(g, sizes - 1), coding.n
     first = g.op("CumSum", (last + (n - 1)) / n, np.array(0), exclusive=1)
