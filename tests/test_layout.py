@@ -15,6 +15,10 @@ PRIVATE = {
         "vision/test_compiled.py",
         "test_with_another_cache_of_numba_loops_are_compiled_in_memory",
     ),
+    "numba.core.runtime": (
+        "vision/test_compiled.py",
+        "test_without_the_short_way_to_the_cache_numbas_own_is_taken",
+    ),
     "numba.core.event": (
         "apps/command_line/test_terminal.py",
         "test_without_the_events_of_numba_nothing_is_said_of_compiling",

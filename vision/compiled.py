@@ -26,9 +26,12 @@ import numpy as np
 
 try:
     from numba.core.caching import FunctionCache
-    from numba.core.runtime import rtsys
 except ImportError:  # a later numba
     FunctionCache = None
+try:
+    from numba.core.runtime import rtsys
+except ImportError:
+    rtsys = None
 
 COMPILED_AGAIN = (
     "loops are compiled again in every process. "
@@ -59,10 +62,13 @@ class _ForgivingCache(FunctionCache or object):  # type: ignore[misc]
 
     def load_overload(self, sig, target_context):
         try:
-            # numba's own method imports all that compiling needs first, which takes 0.3 s
-            rtsys.initialize(target_context)
-            with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)
+            try:  # numba's own method imports all that compiling needs first, which takes 0.3 s
+                rtsys.initialize(target_context)
+                load, guard = self._load_overload, self._guard_against_spurious_io_errors
+            except AttributeError:  # a later numba
+                return super().load_overload(sig, target_context)
+            with guard():
+                return load(sig, target_context)
         except Exception as problem:  # a damaged entry can raise anything while it is unpickled
             self._start_anew(problem)
             return None

@@ -68,6 +68,13 @@ def test_compiled_code_is_kept_and_replaced_with_one_warning_where_it_is_damaged
     assert run(folder, CACHE_DIR=str(cache)) == ([], 1)
 
 
+def test_without_the_short_way_to_the_cache_numbas_own_is_taken(folder, run, monkeypatch):
+    cache = {"CACHE_DIR": str(folder / "cache")}
+    run(folder, **cache)
+    monkeypatch.setattr(compiled, "rtsys", None)
+    assert run(folder, **cache) == ([], 1)
+
+
 def test_where_nothing_can_be_written_loops_work_with_one_warning(folder, run, monkeypatch):
     # Files in the place of folders can't be written into, not even by root.
     (folder / "__pycache__").write_bytes(b"")

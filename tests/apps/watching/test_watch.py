@@ -90,7 +90,7 @@ def test_a_second_run_adds_only_what_is_new_or_changed_and_sorts_copies(
 
 WRONG = {  # words after the model → what is said
     "missing": "missing: not a folder; create it first",
-    "in --csv --json": "--csv and --json exclude each other",
+    "in --csv --json": "--json and --csv exclude each other",
     "in -o nowhere/out.csv": "the folder nowhere does not exist",
     "in --settle soon": "'soon' is not a duration",
     "in --unknown 2": "2.0 is not in the range",
