@@ -122,7 +122,7 @@ def sum_of_tables(
     last, n = _whole(g, sizes - 1), coding.n
     first = g.op("CumSum", (last + (n - 1)) / n, np.array(0), exclusive=1)
     sums = g.op("CumSum", coding.digits(g), np.array(0))
-    totals = sums.slice(0, -1).cast(INT8).reshape(-1).gather(codes.cast(INT32)).cast(INT32)
+    totals = sums.slice(0, -1).reshape(-1).gather(codes.cast(INT32))
     before = g.op("CumSum", totals, np.array(0), exclusive=1)  # through all features
     sums = g.op("Pad", sums.cast(INT8), [1, 0, 0, 0]).reshape(-1)
 
