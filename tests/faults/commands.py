@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,13 +55,10 @@ class Running:
             self.process.exitcode, self.log.read_text(encoding="utf-8") if self.log.exists() else ""
         )
 
-    def kill(self) -> Done:
-        self.process.kill()
-        return self.wait()
-
-    def interrupt(self) -> Done:
-        os.kill(self.process.pid, signal.SIGINT)
-        return self.wait()
+    def send(self, number: int) -> None:
+        """Send a signal, unless the command has ended."""
+        with suppress(ProcessLookupError):
+            os.kill(self.process.pid, number)
 
 
 def wait_until(condition) -> None:

@@ -16,6 +16,7 @@ from visualwords.folders import ImageFolder
 from visualwords.images import read_image
 
 N_TURNS = 5_000 if IS_LONG else 300
+N_LOADS = 5_000 if IS_LONG else 120
 N_FRAMES = 500 if IS_LONG else 30
 MEGABYTE = 1 << 20
 
@@ -42,7 +43,7 @@ def predict(model, photos):
 
 
 def load_again(model, photos):
-    stay(lambda turn: load(model))
+    stay(lambda turn: load(model), N_LOADS)
 
 
 def refuse(model, photos):
