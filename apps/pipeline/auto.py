@@ -8,8 +8,8 @@ budget give the same choice on any machine, busy or idle. A deadline is the limi
    encoded in one pass; of many images, a sample is.
 2. Their weights are chosen on folds (`mixing`); a channel may get none.
 3. The best recipe is changed, one thing at a time: an SVM instead of ridge regression, C, class
-   weights, views of training images, a channel more, another size. What is ahead by more than
-   noise is kept, until the budget is used or nothing helps.
+   weights, views of training images, a channel more. What is ahead by more than noise is kept,
+   until the budget is used or nothing helps.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -55,8 +55,6 @@ SIDES = (640, 480, 320, 240)  # pixels that images are shrunk to, the first that
 SMALL, ENLARGED = 64, 96  # images up to the one are enlarged to the other
 MIXED_IMAGES = 600  # whose channels are mixed, at most
 MIXED_A_SECOND = 1.4e9  # cubes of images whose channels are mixed, times channels
-ENLARGEABLE = 160  # images whose longer side is shorter may gain by twice the size
-SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
 USUAL_C, FACTORS = 10.0, (0.1, 10.0)
 BESIDE_PATCHES = 4.0  # weight of a given vector beside Fisher vectors, to begin with
 MOST_ROWS = 3000  # originals and views, for whose products there is memory
@@ -320,8 +318,6 @@ class _Search:
             if channel.unweighted not in [known.unweighted for known in self.recipe.channels]:
                 more = (*self.recipe.channels, channel)
                 yield f"+{channel.short_name}", replace(self.recipe, channels=more)
-        yield "larger images", _larger(self.recipe, self.images)
-        yield "smaller images", _smaller(self.recipe, self.images)
 
     def cost(self, recipe: Recipe, new: int) -> float:
         """Seconds of the plan that a recipe takes, beside what is encoded already."""
@@ -337,24 +333,6 @@ class _Search:
             seconds += cost_of_products(recipe.channels, n_rows)
         seconds += cost_of_mixing(len(recipe.channels), self.images.n) * 0.25 * bool(new)
         return seconds + cost_of_solving(n_rows, self.images)
-
-
-def _larger(recipe: Recipe, images: Images) -> Recipe:
-    """Large images less shrunk, or small ones in twice their size."""
-    longer, most = images.longer_side, recipe.max_side
-    if most is not None and most < min(longer, SIDES[0]):
-        return replace(recipe, max_side=min(2 * most, SIDES[0]))
-    if recipe.min_side is not None or longer >= ENLARGEABLE:
-        return recipe
-    side = round(2 * longer)
-    return replace(recipe, min_side=side, max_side=None if most is None else max(side, most))
-
-
-def _smaller(recipe: Recipe, images: Images) -> Recipe:
-    """Images shrunk, or shrunk further, if they are not small then."""
-    side = round(SMALLER * min(images.longer_side, recipe.max_side or SIDES[0]))
-    small = recipe.min_side is not None or side < ENLARGEABLE
-    return recipe if small else replace(recipe, max_side=side)
 
 
 # The first pass
