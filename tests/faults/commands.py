@@ -102,6 +102,7 @@ def _run(arguments, log, setup):
     from visualwords.apps.command_line.process import run_installed
 
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the command can answer it
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
     if setup is not None:
         setup()
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
