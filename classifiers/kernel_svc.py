@@ -16,13 +16,7 @@ from visualwords.classifiers.kernels.rows import DAMAGED, pack_rows, unpack_rows
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.compiled import take
-from visualwords.estimator import (
-    Seed,
-    check_choices,
-    check_fitted,
-    checked_rows,
-    validate_data,
-)
+from visualwords.estimator import Seed, check_choices, check_fitted, checked_rows, validate_data
 from visualwords.model_file import State, part_of, prefixed
 from visualwords.parallel import map_in_threads, with_one_library_thread
 

@@ -10,11 +10,7 @@ from visualwords.codebook._pyramid_match import project_rows
 from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.projection import Projection
 from visualwords.estimator import Labels, Seed, TakesObjects, Transformer, check_fitted
-from visualwords.features.local_features import (
-    LocalFeatures,
-    LocalFeatureSets,
-    ragged_rows,
-)
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, ragged_rows
 from visualwords.parallel import with_one_library_thread
 
 FARTHEST = 1 << 29  # coordinates beyond ± this are moved there, so that sums fit 32 bits

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -282,7 +282,7 @@ class FisherVectors(WindowVectors):
     n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "FisherVectors":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> Self:
         """Learn the principal components and the mixture.
 
         Parameters
@@ -321,7 +321,7 @@ class FisherVectors(WindowVectors):
             "variances": mixture.variances,
         }
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "FisherVectors":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self.projection_ = Projection(state["mean"], state["directions"])
         self._set_mixture(DiagonalMixture(state["weights"], state["means"], state["variances"]))

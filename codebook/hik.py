@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class HIKCodebook(Codebook):
     n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "HIKCodebook":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> Self:
         """Learn the words.
 
         Parameters
@@ -137,7 +137,7 @@ class HIKCodebook(Codebook):
         levels = self._levels(self._check(X))
         return _count(levels, self._words.find(levels)[0], self._words.tables.shape)
 
-    def improve(self, parts: Iterable[np.ndarray]) -> "HIKCodebook":
+    def improve(self, parts: Iterable[np.ndarray]) -> Self:
         """Make one exact iteration from the parts of all data.
 
         No word may be without descriptors.
@@ -176,7 +176,7 @@ class HIKCodebook(Codebook):
             "numbers": np.array([*numbers, self.n_iter_]),
         }
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "HIKCodebook":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
         numbers = [float(v) for v in state["numbers"]]
         self.levels_per_unit_, self.scale_, self.constant_, self.inertia_ = numbers[:4]

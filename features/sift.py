@@ -14,11 +14,7 @@ import numpy as np
 from visualwords.estimator import check_choices
 from visualwords.features._sift import describe_as_bytes, describe_as_floats, pool_cells, vote
 from visualwords.features.extractor import Extractor
-from visualwords.features.local_features import (
-    LocalFeatures,
-    check_cells,
-    grid_positions,
-)
+from visualwords.features.local_features import LocalFeatures, check_cells, grid_positions
 from visualwords.features.pixels import COLORS, as_grey, color_planes
 
 _SIDE = 6.0  # a descriptor's 4 × 4 cells span 4 × 3/2 diameters of its keypoint, in OpenCV
