@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -71,3 +71,6 @@ class RowFile:
         if rows.size < count * self.shape[1]:
             raise OSError(f"{self.path} is shorter than {self!r}")
         return rows.reshape(count, self.shape[1])
+
+
+AnyRows: TypeAlias = np.ndarray | RowFile  # in memory or in a file

@@ -91,17 +91,12 @@ class LocalFeatureSets:
         if not images:
             nothing = np.zeros((0, 2), np.float32)
             return cls(nothing[:, :0], nothing, nothing[:, 0], np.zeros(1, np.int64))
-        offsets = np.zeros(len(images) + 1, np.int64)
-        np.cumsum([len(one) for one in images], out=offsets[1:])
+        offsets = np.concatenate([[0], np.cumsum([len(one) for one in images])])
         if len(images) == 1:  # nothing to copy
             one = images[0]
             return cls(one.descriptors, one.positions, one.sizes, offsets)
-        return cls(
-            np.concatenate([one.descriptors for one in images]),
-            np.concatenate([one.positions for one in images]),
-            np.concatenate([one.sizes for one in images]),
-            offsets,
-        )
+        parts = zip(*((one.descriptors, one.positions, one.sizes) for one in images))
+        return cls(*map(np.concatenate, parts), offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -147,9 +147,8 @@ def _checked_manifest(
             "train the model again or get a fresh copy"
         )
     arrays = manifest.get("arrays")
-    if not isinstance(arrays, dict) or {f"{name}.npy" for name in arrays} != members.keys() - {
-        MANIFEST
-    }:
+    names = members.keys() - {MANIFEST}
+    if not isinstance(arrays, dict) or {f"{name}.npy" for name in arrays} != names:
         raise ModelFileError("the manifest does not match the members")
     for name, declared in arrays.items():
         header_size = members[f"{name}.npy"].file_size - _declared_bytes(declared)

@@ -15,7 +15,7 @@ import numpy as np
 
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.calibration import divide
-from visualwords.classifiers.row_file import RowFile
+from visualwords.classifiers.row_file import AnyRows, RowFile
 from visualwords.classifiers.solvers.dual_blocks import (
     BlockSamples,
     Machines,
@@ -25,7 +25,7 @@ from visualwords.classifiers.solvers.dual_blocks import (
     solve_dual_blocks,
 )
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
-from visualwords.classifiers.solvers.problems import dual_problem
+from visualwords.classifiers.solvers.problems import Solved, dual_problem
 from visualwords.compiled import njit
 from visualwords.parallel import (
     map_on_workers,
@@ -125,9 +125,7 @@ def gram_is_faster(n: int, n_problems: int) -> bool:
     return n < ROWS_FOR_EACH_PROBLEM * n_problems + ROWS_FOR_ANY and 4 * n * n <= LARGEST_GRAM
 
 
-def solve_byte_rows(
-    X: np.ndarray | RowFile, problem: ByteProblem
-) -> tuple[ByteSolution, int, float]:
+def solve_byte_rows(X: AnyRows, problem: ByteProblem) -> tuple[ByteSolution, int, float]:
     """Solve in the faster way on an int8 array (n, d), or in blocks on a `RowFile`.
 
     Rows of a file must be in random order; products within its blocks are kept beside it.
@@ -171,7 +169,7 @@ def solve_on_products(
     return RowCoefficients(values, mean_square, n_iter), held_out, violation
 
 
-def sums_of_rows(X: np.ndarray | RowFile, coefficients: np.ndarray) -> np.ndarray:
+def sums_of_rows(X: AnyRows, coefficients: np.ndarray) -> np.ndarray:
     """The weights of machines: Σ α y x, (n_outputs, d) float64."""
     weights = np.zeros((len(coefficients), X.shape[1]))
     height = max(1, NUMBERS_OF_A_BLOCK // max(X.shape[1], 1))
@@ -181,9 +179,7 @@ def sums_of_rows(X: np.ndarray | RowFile, coefficients: np.ndarray) -> np.ndarra
     return weights
 
 
-def _factorize(
-    gram: np.ndarray, signs: np.ndarray, costs: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, int, float]:
+def _factorize(gram: np.ndarray, signs: np.ndarray, costs: np.ndarray, rows: np.ndarray) -> Solved:
     """The exact α y = (K + D)⁻¹ y of squared errors on some rows, for all classes."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -202,7 +198,7 @@ def _solve_on_gram(
     *,
     tol: float,
     seed: int,
-) -> tuple[np.ndarray, int, float]:
+) -> Solved:
     """Α y of some problems of squared hinge on some rows, passes and violation."""
     if len(rows) < len(gram):
         gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
@@ -213,9 +209,7 @@ def _solve_on_gram(
     return alpha * signs, n_iter, violation
 
 
-def _solve_in_blocks(
-    X: np.ndarray | RowFile, problem: ByteProblem
-) -> tuple[ByteSolution, int, float]:
+def _solve_in_blocks(X: AnyRows, problem: ByteProblem) -> tuple[ByteSolution, int, float]:
     """Solve all machines, in groups that workers share, on blocks of rows in random order."""
     n, d = X.shape
     folds = np.full(n, -1) if problem.folds is None else problem.folds
@@ -264,13 +258,7 @@ class ByteBlocks:
         Mean squared length of the rows, as they are.
     """
 
-    def __init__(
-        self,
-        X: np.ndarray | RowFile,
-        order: np.ndarray | None,
-        band: np.ndarray | RowFile,
-        mean_square: float,
-    ):
+    def __init__(self, X: AnyRows, order: np.ndarray | None, band: AnyRows, mean_square: float):
         self.X, self.order, self.band, self.factor = X, order, band, 1 / mean_square
 
     def load(self, start: int, end: int) -> np.ndarray:
@@ -287,7 +275,8 @@ class ByteBlocks:
         sums = np.zeros(lanes.shape, weights.dtype)
         score(rows, weights, lanes, counts, sums)
         found = np.zeros(wanted.shape, weights.dtype)
-        spread(sums, lanes, counts, found.dtype.type(self.factor), found)
+        in_use = np.arange(sums.shape[1]) < counts[:, None]
+        found[wanted != 0] = weights.dtype.type(self.factor) * sums[in_use]
         return found
 
     def update(self, rows: np.ndarray, coefficients: np.ndarray, weights: np.ndarray) -> None:
@@ -301,16 +290,14 @@ class ByteBlocks:
 
 
 def _marked(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places where each row of marks is not 0, as `_byte_rows.list_marked` writes them."""
+    """The places where each row of marks is not 0, as `list_marked` writes them."""
     places = np.empty((len(marks), marks.shape[1] + SIDE_BY_SIDE - 1), np.int64)
     counts = np.empty(len(marks), np.int64)
     list_marked(marks, places, counts)
     return places, counts
 
 
-def _rows_between(
-    X: np.ndarray | RowFile, order: np.ndarray | None, start: int, end: int
-) -> np.ndarray:
+def _rows_between(X: AnyRows, order: np.ndarray | None, start: int, end: int) -> np.ndarray:
     """Neighbouring rows of an order."""
     if order is None or isinstance(X, RowFile):
         return X[start:end]
@@ -318,7 +305,7 @@ def _rows_between(
 
 
 def _band_between(
-    X: np.ndarray | RowFile, order: np.ndarray | None, size: int, start: int, end: int, last: int
+    X: AnyRows, order: np.ndarray | None, size: int, start: int, end: int, last: int
 ) -> np.ndarray:
     rows = _rows_between(X, order, start, last)
     return cut_band(exact_product(rows[: end - start], rows), size)
@@ -410,14 +397,6 @@ def score(rows, weights, lanes, counts, scores):
             for k in range(0, counts[i], SIDE_BY_SIDE):
                 four = slice(k, k + SIDE_BY_SIDE)
                 dots(rows[i, start:stop], weights, lanes[i, four], start, scores[i, four])
-
-
-@njit()
-def spread(scores, lanes, counts, factor, found):
-    """found[i, lanes[i, k]] = factor × scores[i, k], k < counts[i]."""
-    for i in range(found.shape[0]):
-        for k in range(counts[i]):
-            found[i, lanes[i, k]] = factor * scores[i, k]
 
 
 @njit(fastmath=SUMS)
