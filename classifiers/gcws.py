@@ -96,11 +96,8 @@ class GCWSHasher(Transformer):
         y : ignored
         """
         validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
-        for name, value, least in (
-            ("n_hashes", self.n_hashes, 1),
-            ("n_bits", self.n_bits, 1),
-            ("t_bits", self.t_bits, 0),
-        ):
+        for name, least in (("n_hashes", 1), ("n_bits", 1), ("t_bits", 0)):
+            value = getattr(self, name)
             if value is not None and not least <= value:
                 raise ValueError(f"GCWSHasher: {name} is {value}, but must be at least {least}")
         from sklearn.utils import check_random_state

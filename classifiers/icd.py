@@ -188,10 +188,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
             values, n_iter, violation = solve_on_workers(SOLVERS[self.solver_], problem)
         self._keep(problem.layout, values, n_iter, violation)
         if self.probability:
-            from sklearn.base import clone
-
-            plain = clone(self).set_params(probability=False)
-            self.calibration_ = calibration.calibrate(plain, X, labels, weight)
+            self.calibration_ = calibration.calibrate(self, X, labels, weight)
         return self
 
     @with_one_library_thread

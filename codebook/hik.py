@@ -115,7 +115,11 @@ class HIKCodebook(Codebook):
         progress = progress or Silent()
         progress.start("learning words", self.max_iter)
         self.n_iter_ = 0
-        self._set_first_words(levels, random)
+        seeds = choose_seeds(
+            len(levels), self.n_words, random, lambda rows: _distances(levels[rows])
+        )
+        shape = (levels.shape[1], self.n_levels, self.n_words)
+        self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
         with in_parts(levels) as parts:
             scores = self._iterate(levels, parts, progress)
         self.inertia_ = float(self._distances(levels, scores).sum())
@@ -199,14 +203,6 @@ class HIKCodebook(Codebook):
         check_non_negative(X, type(self).__name__)
         levels = np.rint(X * np.float32(self.levels_per_unit_))
         return np.minimum(levels, self.n_levels - 1).astype(np.uint8)
-
-    def _set_first_words(self, levels: np.ndarray, random: np.random.RandomState) -> None:
-        """Begin with words that are single descriptors."""
-        seeds = choose_seeds(
-            len(levels), self.n_words, random, lambda rows: _distances(levels[rows])
-        )
-        shape = (levels.shape[1], self.n_levels, self.n_words)
-        self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
 
     def _iterate(
         self, levels: np.ndarray, parts: Sequence[np.ndarray], progress: Progress

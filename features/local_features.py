@@ -91,12 +91,13 @@ class LocalFeatureSets:
         if not images:
             nothing = np.zeros((0, 2), np.float32)
             return cls(nothing[:, :0], nothing, nothing[:, 0], np.zeros(1, np.int64))
-        offsets = np.concatenate([[0], np.cumsum([len(one) for one in images])])
+        offsets = np.cumsum([0, *(len(one) for one in images)])
         if len(images) == 1:  # nothing to copy
             one = images[0]
             return cls(one.descriptors, one.positions, one.sizes, offsets)
         parts = zip(*((one.descriptors, one.positions, one.sizes) for one in images))
-        return cls(*map(np.concatenate, parts), offsets)
+        descriptors, positions, sizes = map(np.concatenate, parts)
+        return cls(descriptors, positions, sizes, offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -444,21 +444,14 @@ def check_runs(path: str, size: int | None, layout: str | None) -> None:
 
     Inputs have one shape, so that what one image takes, every image takes.
     """
-    command = [sys.executable, "-m", "visualwords.features.onnx", path]
     settings = json.dumps({"size": size, "layout": layout, "memory": MEMORY})
+    command = [sys.executable, "-m", "visualwords.features.onnx", path, settings]
     try:
-        done = subprocess.run(
-            [*command, settings],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",  # a library may print in a code page
-            timeout=SECONDS,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise NetworkError(f"{path}: needs more than {SECONDS} s for one image") from None
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
+        lines = done.stderr.decode(errors="replace").strip().splitlines()  # of any code page
         reason = lines[-1][:300] if done.returncode == 1 and lines else "ended by the system"
         if reason.startswith("error: "):
             raise NetworkError(reason.removeprefix("error: "))

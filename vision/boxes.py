@@ -140,11 +140,7 @@ def fuse(
 
 
 def join(
-    boxes_xyxy: np.ndarray,
-    scores: np.ndarray,
-    *,
-    overlap: float = 0.5,
-    softness: float = 0.0,
+    boxes_xyxy: np.ndarray, scores: np.ndarray, *, overlap: float = 0.5, softness: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """One box for each thing that boxes show, and its score, best first.
 

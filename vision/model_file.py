@@ -140,7 +140,14 @@ def _checked_manifest(
     if members[MANIFEST].file_size > MAX_MANIFEST_BYTES:
         raise ModelFileError("the manifest is too large")
     manifest = json.loads(_content(archive, MANIFEST))
-    _check_version(manifest)
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError("no model: the manifest has no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"written in format {version}, but this program reads up to {FORMAT_VERSION}; "
+            "install a newer version of visualwords"
+        )
     if manifest.get("checksum") != manifest_checksum(manifest):
         raise ModelFileError(
             "the manifest is not as it was written (wrong checksum); "
@@ -155,17 +162,6 @@ def _checked_manifest(
         if header_size not in NPY_HEADER_SIZES:
             raise ModelFileError(f"array {name!r} is not what the manifest declares")
     return manifest
-
-
-def _check_version(manifest: Any) -> None:
-    version = manifest.get("format_version") if isinstance(manifest, dict) else None
-    if not isinstance(version, int) or version < 1:
-        raise ModelFileError("no model: the manifest has no format version")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"written in format {version}, but this program reads up to {FORMAT_VERSION}; "
-            "install a newer version of visualwords"
-        )
 
 
 def _load(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> np.ndarray:

@@ -213,24 +213,20 @@ def _solve_in_blocks(X: AnyRows, problem: ByteProblem) -> tuple[ByteSolution, in
     """Solve all machines, in groups that workers share, on blocks of rows in random order."""
     n, d = X.shape
     folds = np.full(n, -1) if problem.folds is None else problem.folds
-    order, file = None, None
-    if isinstance(X, RowFile):
-        file = RowFile(f"{X.path}-products")
-    else:
-        order = np.random.default_rng(problem.seed).permutation(n)
-    ordered = np.arange(n) if order is None else order
+    file = RowFile(f"{X.path}-products") if isinstance(X, RowFile) else None
+    order = np.random.default_rng(problem.seed).permutation(n) if file is None else np.arange(n)
     size = int(np.clip(NUMBERS_OF_A_BLOCK // max(d, 1) // 16 * 16, *ROWS_OF_A_BLOCK))
     with within_reach([X]) as [reference]:
         shared, pieces = [reference, order, size], band_pieces(n, size)
         parts = map_on_workers(_band_between, pieces, shared=shared, n_jobs=problem.n_jobs)
         band, norms = keep_band(parts, (n, size), file)
         mean_square = max(float(norms.mean()), 1.0)
-        dual = dual_problem(problem.costs[ordered], norms / mean_square, problem.loss)
+        dual = dual_problem(problem.costs[order], norms / mean_square, problem.loss)
         solution, n_iter, violation = solve_dual_blocks(
             ByteBlocks,
             reference,
             (order, band, mean_square),
-            BlockSamples(problem.codes[ordered], folds[ordered], dual),
+            BlockSamples(problem.codes[order], folds[order], dual),
             Machines.of(problem.positive, folds),
             tol=problem.tol,
             max_iter=MAX_ITER,
@@ -240,7 +236,7 @@ def _solve_in_blocks(X: AnyRows, problem: ByteProblem) -> tuple[ByteSolution, in
     held_out = None
     if problem.folds is not None:
         held_out = np.empty_like(solution.held_out)
-        held_out[ordered] = solution.held_out
+        held_out[order] = solution.held_out
     return ByteSolution(solution.weights, mean_square, held_out), n_iter, violation
 
 
@@ -250,15 +246,15 @@ class ByteBlocks:
     Parameters
     ----------
     X : (n, d) int8 array or RowFile
-    order : (n,) int, or None
-        In which the rows form blocks; those of a file are in their order.
+    order : (n,) int
+        In which the rows form blocks; those of a file are in their own.
     band : (n, size) float32 array or RowFile
         Products of every row with the rows that follow it in the order.
     mean_square : float
         Mean squared length of the rows, as they are.
     """
 
-    def __init__(self, X: AnyRows, order: np.ndarray | None, band: AnyRows, mean_square: float):
+    def __init__(self, X: AnyRows, order: np.ndarray, band: AnyRows, mean_square: float):
         self.X, self.order, self.band, self.factor = X, order, band, 1 / mean_square
 
     def load(self, start: int, end: int) -> np.ndarray:
@@ -297,15 +293,13 @@ def _marked(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return places, counts
 
 
-def _rows_between(X: AnyRows, order: np.ndarray | None, start: int, end: int) -> np.ndarray:
+def _rows_between(X: AnyRows, order: np.ndarray, start: int, end: int) -> np.ndarray:
     """Neighbouring rows of an order."""
-    if order is None or isinstance(X, RowFile):
-        return X[start:end]
-    return X[order[start:end]]
+    return X[start:end] if isinstance(X, RowFile) else X[order[start:end]]
 
 
 def _band_between(
-    X: AnyRows, order: np.ndarray | None, size: int, start: int, end: int, last: int
+    X: AnyRows, order: np.ndarray, size: int, start: int, end: int, last: int
 ) -> np.ndarray:
     rows = _rows_between(X, order, start, last)
     return cut_band(exact_product(rows[: end - start], rows), size)
