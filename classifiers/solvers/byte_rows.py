@@ -267,30 +267,19 @@ class ByteBlocks:
 
     def scores(self, rows: np.ndarray, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """The wanted scores of a block's rows; 0 for the others."""
-        lanes, counts = _marked(wanted)
-        sums = np.zeros(lanes.shape, weights.dtype)
-        score(rows, weights, lanes, counts, sums)
+        lanes, counts = list_marked(wanted)
         found = np.zeros(wanted.shape, weights.dtype)
-        in_use = np.arange(sums.shape[1]) < counts[:, None]
-        found[wanted != 0] = weights.dtype.type(self.factor) * sums[in_use]
+        score(rows, weights, lanes, counts, weights.dtype.type(self.factor), found)
         return found
 
     def update(self, rows: np.ndarray, coefficients: np.ndarray, weights: np.ndarray) -> None:
         """Add the rows of a block times their coefficients to the weights."""
-        places, counts = _marked(coefficients.T)
+        places, counts = list_marked(coefficients.T)
         add(rows, coefficients, places, counts, weights)
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """The weights of some machines."""
         return weights[lanes]
-
-
-def _marked(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places where each row of marks is not 0, as `list_marked` writes them."""
-    places = np.empty((len(marks), marks.shape[1] + SIDE_BY_SIDE - 1), np.int64)
-    counts = np.empty(len(marks), np.int64)
-    list_marked(marks, places, counts)
-    return places, counts
 
 
 def _rows_between(X: AnyRows, order: np.ndarray, start: int, end: int) -> np.ndarray:
@@ -343,11 +332,13 @@ SUMS = {"contract", "reassoc", "nsz"}
 
 
 @njit()
-def list_marked(marks, places, counts):
+def list_marked(marks):
     """places[i, :counts[i]] = where marks[i] != 0; the rest repeats the last of these.
 
-    marks : (m, k)      places : (m, k + 3) int64      counts : (m,) int64
+    marks : (m, k)      returns places (m, k + 3) int64 and counts (m,) int64
     """
+    places = np.empty((marks.shape[0], marks.shape[1] + SIDE_BY_SIDE - 1), np.int64)
+    counts = np.empty(marks.shape[0], np.int64)
     for i in range(marks.shape[0]):
         n = 0
         for k in range(marks.shape[1]):
@@ -357,6 +348,7 @@ def list_marked(marks, places, counts):
         counts[i] = n
         for k in range(n, places.shape[1]):
             places[i, k] = places[i, n - 1] if n else 0
+    return places, counts
 
 
 @njit(fastmath=SUMS)
@@ -379,18 +371,22 @@ def dots(x, weights, lanes, start, sums):
 
 
 @njit()
-def score(rows, weights, lanes, counts, scores):
-    """scores[i, k] = rows[i] · weights[lanes[i, k]], k < counts[i].
+def score(rows, weights, lanes, counts, factor, found):
+    """found[i, c] = factor × rows[i] · weights[c] of the lanes c that are listed for row i.
 
-    rows : (b, d) int8      weights : (n_lanes, d)      scores : (b, n_lanes + 3) zeros
+    rows : (b, d) int8      weights : (n_lanes, d)      found : (b, n_lanes)
     lanes, counts :         as of `list_marked`
     """
+    sums = np.zeros(lanes.shape, weights.dtype)
     for start in range(0, rows.shape[1], COLUMNS):
         stop = min(start + COLUMNS, rows.shape[1])
         for i in range(rows.shape[0]):
             for k in range(0, counts[i], SIDE_BY_SIDE):
                 four = slice(k, k + SIDE_BY_SIDE)
-                dots(rows[i, start:stop], weights, lanes[i, four], start, scores[i, four])
+                dots(rows[i, start:stop], weights, lanes[i, four], start, sums[i, four])
+    for i in range(rows.shape[0]):
+        for k in range(counts[i]):
+            found[i, lanes[i, k]] = factor * sums[i, k]
 
 
 @njit(fastmath=SUMS)
