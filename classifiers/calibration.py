@@ -68,8 +68,8 @@ def divide(folds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in np.unique(folds)]
 
 
-def random_folds(y: np.ndarray, n_folds: int = 5, random_state: Seed = 0) -> np.ndarray:
-    """The fold of every sample, at most as many as the smallest class has samples.
+def random_folds(y: np.ndarray, random_state: Seed = 0) -> np.ndarray:
+    """The one of five folds of every sample; fewer where the smallest class has fewer samples.
 
     Raises
     ------
@@ -84,8 +84,7 @@ def random_folds(y: np.ndarray, n_folds: int = 5, random_state: Seed = 0) -> np.
             f"probabilities need two samples of every class, but {classes[counts.argmin()]!r} "
             "has one; use probability=False"
         )
-    n_folds = min(n_folds, counts.min())
-    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    splitter = StratifiedKFold(min(5, counts.min()), shuffle=True, random_state=random_state)
     folds = np.zeros(y.size, np.intp)
     for number, (_, members) in enumerate(splitter.split(folds, y)):
         folds[members] = number
@@ -300,9 +299,8 @@ class SoftmaxCalibration:
 
 def calibration_state(model: Any) -> dict[str, np.ndarray]:
     """The part of a classifier's state that holds its ``calibration_``, if it has one."""
-    return (
-        prefixed(PREFIX, model.calibration_.get_state()) if hasattr(model, "calibration_") else {}
-    )
+    learned = getattr(model, "calibration_", None)
+    return {} if learned is None else prefixed(PREFIX, learned.get_state())
 
 
 def restore_calibration(model: Any, state: dict[str, np.ndarray]) -> None:

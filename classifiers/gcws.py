@@ -14,7 +14,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.kernels.rows import Matrix, split_signs, unit_sum
+from visualwords.classifiers.kernels.rows import Matrix, has_negative, split_signs, unit_sum
+from visualwords.classifiers.tables.level_pairs import canonical
 from visualwords.compiled import njit
 from visualwords.estimator import Seed, Transformer, check_fitted, validate_data
 from visualwords.parallel import in_threads, n_threads
@@ -95,11 +96,8 @@ class GCWSHasher(Transformer):
         y : ignored
         """
         validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
-        for name, value, least in (
-            ("n_hashes", self.n_hashes, 1),
-            ("n_bits", self.n_bits, 1),
-            ("t_bits", self.t_bits, 0),
-        ):
+        for name, least in (("n_hashes", 1), ("n_bits", 1), ("t_bits", 0)):
+            value = getattr(self, name)
             if value is not None and not least <= value:
                 raise ValueError(f"GCWSHasher: {name} is {value}, but must be at least {least}")
         from sklearn.utils import check_random_state
@@ -177,12 +175,8 @@ class GCWSHasher(Transformer):
         X = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, reset=False, ensure_min_samples=0
         )
-        X = sparse.csr_array(X)
-        if X.nnz and not (X.data.all() and X.has_canonical_format):
-            X = X.copy()
-            X.sum_duplicates()
-            X.eliminate_zeros()
-        if X.nnz and X.data.min() < 0:
+        X = canonical(sparse.csr_array(X))
+        if has_negative(X):
             X = split_signs(X)
         return unit_sum(X) if self.normalize else X
 

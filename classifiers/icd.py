@@ -19,7 +19,7 @@ from visualwords.classifiers.solvers.dual_blocks import (
 from visualwords.classifiers.solvers.dual_gram import GRAM_BYTES, solve_gram
 from visualwords.classifiers.solvers.dual_table import solve_crammer_singer, solve_dual
 from visualwords.classifiers.solvers.primal import solve_primal
-from visualwords.classifiers.solvers.problems import LevelProblem
+from visualwords.classifiers.solvers.problems import LevelProblem, Solved
 from visualwords.classifiers.tables import level_tables
 from visualwords.classifiers.tables.level_tables import (
     Levels,
@@ -33,7 +33,7 @@ from visualwords.estimator import check_choices, check_fitted, checked_rows, val
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_on_workers, with_one_library_thread
 
-Solver = Callable[[LevelProblem], tuple[np.ndarray, int, float]]
+Solver = Callable[[LevelProblem], Solved]
 
 # One-vs-rest solvers by the name of the parameter; see `LevelProblem` for what they are given.
 SOLVERS: dict[str, Solver] = {
@@ -188,10 +188,7 @@ class ICDClassifier(one_vs_rest.ScoringClassifier):
             values, n_iter, violation = solve_on_workers(SOLVERS[self.solver_], problem)
         self._keep(problem.layout, values, n_iter, violation)
         if self.probability:
-            from sklearn.base import clone
-
-            plain = clone(self).set_params(probability=False)
-            self.calibration_ = calibration.calibrate(plain, X, labels, weight)
+            self.calibration_ = calibration.calibrate(self, X, labels, weight)
         return self
 
     @with_one_library_thread
@@ -415,7 +412,7 @@ def gram_is_faster(n: int, d: int, n_problems: int) -> bool:
     return on_gram < 40 * n_problems * n * d and 4 * n * n <= GRAM_BYTES
 
 
-def solve_on_workers(solve: Solver, problem: LevelProblem) -> tuple[np.ndarray, int, float]:
+def solve_on_workers(solve: Solver, problem: LevelProblem) -> Solved:
     """Solve all problems here, or some of them on each worker that joblib's backend has."""
     blocks = one_vs_rest.blocks(problem.positive.size)
     if len(blocks) == 1:
@@ -429,6 +426,6 @@ def solve_on_workers(solve: Solver, problem: LevelProblem) -> tuple[np.ndarray, 
 
 def _solve_some(
     solve: Solver, levels: Levels, problem: LevelProblem, positive: np.ndarray
-) -> tuple[np.ndarray, int, float]:
+) -> Solved:
     """Solve some of the problems on a worker."""
     return solve(replace(problem, levels=levels, positive=positive))

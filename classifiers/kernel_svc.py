@@ -12,17 +12,18 @@ from scipy import sparse
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.kernels import KERNELS, intersection, pyramid_match
-from visualwords.classifiers.kernels.rows import DAMAGED, pack_rows, unpack_rows
+from visualwords.classifiers.kernels.rows import (
+    DAMAGED,
+    dense,
+    has_negative,
+    pack_rows,
+    power_remap,
+    unpack_rows,
+)
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.compiled import take
-from visualwords.estimator import (
-    Seed,
-    check_choices,
-    check_fitted,
-    checked_rows,
-    validate_data,
-)
+from visualwords.estimator import Seed, check_choices, check_fitted, checked_rows, validate_data
 from visualwords.model_file import State, part_of, prefixed
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
@@ -288,7 +289,7 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
                 f"every class needs a sample with a positive weight, but "
                 f"{self.classes_[counts.argmin()]!r} has none"
             )
-        features = None if self.sub_polynomial is None else _tamed(gram, self.sub_polynomial)
+        features = None if self.sub_polynomial is None else power_remap(gram, self.sub_polynomial)
         gram = gram if features is None else features @ features.T
         if self.multi_class == "ovo" or len(self.classes_) == 2:
             problems = [codes]
@@ -319,7 +320,7 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
     def _scores(self, gram: np.ndarray, machines: KernelMachines) -> np.ndarray:
         """Scores from the kernel values of samples and those that the machines know."""
         if self.sub_polynomial is not None:
-            gram = _tamed(gram, self.sub_polynomial)
+            gram = power_remap(gram, self.sub_polynomial)
         scores = gram @ machines.coefficients.T + machines.intercepts
         if len(self.classes_) == 2:
             return scores[:, 0]
@@ -328,13 +329,13 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
     def _gram(self, X: Any, Y: Any | None = None) -> np.ndarray:
         """Kernel values of two sets of samples."""
         if self.kernel == "precomputed":
-            return _dense(X)[:, self.support_]
+            return dense(X)[:, self.support_]
         function = kernel_function(self.kernel)
         parameters = dict(self.kernel_params_)
         if self.kernel in KERNELS and "n_jobs" in inspect.signature(function).parameters:
             parameters.setdefault("n_jobs", self.n_jobs)
         with np.errstate(over="ignore", invalid="ignore"):  # `fit` refuses what comes of it
-            return _dense(function(X, Y, **parameters))
+            return dense(function(X, Y, **parameters))
 
     def _check_parameters(self) -> None:
         if self.kernel != "precomputed":
@@ -369,12 +370,11 @@ class KernelSVC(one_vs_rest.ScoringClassifier):
         if self.kernel == "precomputed":
             if X.shape[0] != X.shape[1]:
                 raise ValueError(f"a precomputed Gram matrix must be square, but is {X.shape}")
-            X = _dense(X)
+            X = dense(X)
         return sparse.csr_array(X) if sparse.issparse(X) else X, labels
 
     def _refuse_negative(self, X: Any) -> None:
-        values = X.data if sparse.issparse(X) else X
-        if self._function() is intersection and values.size and values.min() < 0:
+        if self._function() is intersection and has_negative(X):
             raise ValueError(
                 f"Negative values in data passed to KernelSVC(kernel={self.kernel!r}): the "
                 "intersection is a kernel of histograms; use kernel='gint' or 'gmm', which give "
@@ -483,12 +483,3 @@ def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
         margin[:, a] += column
         margin[:, b] -= column
     return total + margin / (3 * (np.abs(margin) + 1))
-
-
-def _tamed(gram: np.ndarray, power: float) -> np.ndarray:
-    """Entries to a power below one."""
-    return np.sign(gram) * np.abs(gram) ** power
-
-
-def _dense(gram: Any) -> np.ndarray:
-    return gram.toarray() if sparse.issparse(gram) else gram

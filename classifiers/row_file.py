@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class RowFile:
     ((3, 2), [[3, 4], [5, 6]])
     """
 
+    ndim = 2
+
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(path)
         self.shape = (0, 0)
@@ -39,11 +41,6 @@ class RowFile:
 
     def __repr__(self) -> str:
         return f"<RowFile: {self.shape[0]} × {self.shape[1]} {self.dtype}>"
-
-    @property
-    def ndim(self) -> int:
-        """Rows and columns."""
-        return 2
 
     def append(self, rows: np.ndarray) -> None:
         """Write rows at the end; the first ones decide about columns and type."""
@@ -71,3 +68,6 @@ class RowFile:
         if rows.size < count * self.shape[1]:
             raise OSError(f"{self.path} is shorter than {self!r}")
         return rows.reshape(count, self.shape[1])
+
+
+AnyRows: TypeAlias = np.ndarray | RowFile  # in memory or in a file

@@ -15,10 +15,7 @@ from visualwords.codebook.spatial_pyramid import (
     normalize,
 )
 from visualwords.estimator import Labels, TakesObjects, Transformer, check_choices, is_fitted
-from visualwords.features.local_features import (
-    LocalFeatures,
-    LocalFeatureSets,
-)
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
@@ -115,7 +112,7 @@ class BagOfWords(Transformer, TakesObjects):
         empty = np.zeros((0, width), np.int32 if self._keeps_counts else np.float32)
         parts: list[Any] = [empty if self.output == "dense" else sparse.csr_matrix(empty)]
         for start in range(0, len(sets), step):
-            rows = self._dense(sets, pyramid, start, min(start + step, len(sets)))
+            rows = self._histograms(sets[start : start + step], pyramid)
             parts.append(rows if self.output == "dense" else sparse.csr_matrix(rows))
         if self.output == "dense":
             return np.concatenate(parts)
@@ -127,7 +124,7 @@ class BagOfWords(Transformer, TakesObjects):
     def encode(self, features: LocalFeatures) -> np.ndarray:
         """The histogram of one image as an array, (n_windows × n_words,)."""
         self._check_parameters()
-        return self._dense(LocalFeatureSets.concatenate([features]), self._pyramid, 0, 1)[0]
+        return self._histograms(LocalFeatureSets.concatenate([features]), self._pyramid)[0]
 
     def words_of(self, features: LocalFeatures) -> np.ndarray:
         """The word of each patch of an image, (n,) int32."""
@@ -196,27 +193,18 @@ class BagOfWords(Transformer, TakesObjects):
     def _keeps_counts(self) -> bool:
         return self.norm is None and self.power == 1 and self._pyramid.weights is None
 
-    def _dense(
-        self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int
-    ) -> np.ndarray:
-        counts = self._count(sets, pyramid, start, stop)
+    def _histograms(self, sets: LocalFeatureSets, pyramid: SpatialPyramid) -> np.ndarray:
+        """Histograms of some images, (n, n_windows × n_words) int32 or float32."""
+        n_words = self._words_in_use.n_words
+        if len(sets.descriptors):
+            words = self._words_in_use.predict(sets.descriptors)
+            counts = pyramid.count(words, sets.positions, n_words, offsets=sets.offsets)
+        else:
+            counts = np.zeros((len(sets), pyramid.n_windows, n_words), np.int32)
         if not self._keeps_counts:
             counts = counts.astype(np.float32, copy=False)
             normalize(counts, pyramid, self.norm, self.scope, self.power)
-        return counts.reshape(stop - start, -1)
-
-    def _count(
-        self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int
-    ) -> np.ndarray:
-        """Counts of some images, (n, n_windows, n_words) int32."""
-        offsets = sets.offsets[start : stop + 1]
-        rows = slice(offsets[0], offsets[-1])
-        descriptors, positions = sets.descriptors[rows], sets.positions[rows]
-        codebook, offsets = self._words_in_use, offsets - offsets[0]
-        if not len(descriptors):
-            return np.zeros((stop - start, pyramid.n_windows, codebook.n_words), np.int32)
-        words = codebook.predict(descriptors)
-        return pyramid.count(words, positions, codebook.n_words, offsets=offsets)
+        return counts.reshape(len(sets), -1)
 
     def _check_parameters(self) -> None:
         check_choices(self, norm=NORMS, scope=SCOPES, output=("auto", "sparse", "dense"))

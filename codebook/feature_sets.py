@@ -10,11 +10,7 @@ from visualwords.codebook._pyramid_match import project_rows
 from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.projection import Projection
 from visualwords.estimator import Labels, Seed, TakesObjects, Transformer, check_fitted
-from visualwords.features.local_features import (
-    LocalFeatures,
-    LocalFeatureSets,
-    ragged_rows,
-)
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, ragged_rows
 from visualwords.parallel import with_one_library_thread
 
 FARTHEST = 1 << 29  # coordinates beyond ± this are moved there, so that sums fit 32 bits
@@ -68,8 +64,7 @@ class FeatureSets:
         if len(widths) > 1:
             raise ValueError(f"the sets' points have {sorted(widths)} dimensions; one is needed")
         d = widths.pop() if widths else max([part.shape[1] for part in parts], default=0)
-        offsets = np.zeros(len(parts) + 1, np.int64)
-        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        offsets = np.cumsum([0, *(len(part) for part in parts)])
         points = np.concatenate([part for part in parts if len(part)] or [np.zeros((0, d))])
         points = np.ascontiguousarray(points, dtype=np.int32)
         if side is None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -282,7 +282,7 @@ class FisherVectors(WindowVectors):
     n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "FisherVectors":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> Self:
         """Learn the principal components and the mixture.
 
         Parameters
@@ -321,15 +321,24 @@ class FisherVectors(WindowVectors):
             "variances": mixture.variances,
         }
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "FisherVectors":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self.projection_ = Projection(state["mean"], state["directions"])
         self._set_mixture(DiagonalMixture(state["weights"], state["means"], state["variances"]))
         return self
 
     def _vectors(self, features: LocalFeatures) -> np.ndarray:
-        """The gradients of every window."""
-        return self._gradients(features.descriptors, self._pyramid.cells(features.positions))
+        """G_μ and G_σ of every window, (n_windows, 2 K d)."""
+        pyramid, (k, d) = self._pyramid, self._constants.shape[1:]
+        cells, n_cells = pyramid.cells(features.positions), pyramid.membership.shape[1]
+        points = features.descriptors, cells, n_cells, self._standardised
+        zeroth, sums, _ = self._standard.moments(*points)
+        n = pyramid.membership @ np.bincount(cells, minlength=n_cells).astype(np.float32)
+        shares = (1 / np.maximum(n, 1)).astype(np.float32)
+        out = np.empty((len(n), 2, k, d), np.float32)
+        sums = sums.reshape(n_cells, k, 2, d)
+        fisher_gradients(zeroth, sums, shares, *pyramid.members, self._constants, out)
+        return out.reshape(len(n), -1)
 
     def _column_names(self) -> list[str]:
         """Names like ``gaussian13_mean5``."""
@@ -369,15 +378,3 @@ class FisherVectors(WindowVectors):
                 "such ones"
             )
         return x
-
-    def _gradients(self, descriptors: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """G_μ and G_σ of every window, (n_windows, 2 K d)."""
-        pyramid, (k, d) = self._pyramid, self._constants.shape[1:]
-        n_cells = pyramid.membership.shape[1]
-        zeroth, sums, _ = self._standard.moments(descriptors, cells, n_cells, self._standardised)
-        n = pyramid.membership @ np.bincount(cells, minlength=n_cells).astype(np.float32)
-        shares = (1 / np.maximum(n, 1)).astype(np.float32)
-        out = np.empty((len(n), 2, k, d), np.float32)
-        sums = sums.reshape(n_cells, k, 2, d)
-        fisher_gradients(zeroth, sums, shares, *pyramid.members, self._constants, out)
-        return out.reshape(len(n), -1)

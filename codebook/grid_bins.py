@@ -107,11 +107,7 @@ class GridBins:
     """
 
     def __init__(
-        self,
-        side: int,
-        n_shifts: int = 1,
-        finest_level: int = 0,
-        random_state: Seed = 0,
+        self, side: int, n_shifts: int = 1, finest_level: int = 0, random_state: Seed = 0
     ) -> None:
         if not 1 <= side <= FARTHEST or n_shifts < 1 or not 0 <= finest_level <= 29:
             raise ValueError(

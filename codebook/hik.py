@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class HIKCodebook(Codebook):
     n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> "HIKCodebook":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> Self:
         """Learn the words.
 
         Parameters
@@ -115,7 +115,11 @@ class HIKCodebook(Codebook):
         progress = progress or Silent()
         progress.start("learning words", self.max_iter)
         self.n_iter_ = 0
-        self._set_first_words(levels, random)
+        seeds = choose_seeds(
+            len(levels), self.n_words, random, lambda rows: _distances(levels[rows])
+        )
+        shape = (levels.shape[1], self.n_levels, self.n_words)
+        self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
         with in_parts(levels) as parts:
             scores = self._iterate(levels, parts, progress)
         self.inertia_ = float(self._distances(levels, scores).sum())
@@ -137,7 +141,7 @@ class HIKCodebook(Codebook):
         levels = self._levels(self._check(X))
         return _count(levels, self._words.find(levels)[0], self._words.tables.shape)
 
-    def improve(self, parts: Iterable[np.ndarray]) -> "HIKCodebook":
+    def improve(self, parts: Iterable[np.ndarray]) -> Self:
         """Make one exact iteration from the parts of all data.
 
         No word may be without descriptors.
@@ -176,7 +180,7 @@ class HIKCodebook(Codebook):
             "numbers": np.array([*numbers, self.n_iter_]),
         }
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "HIKCodebook":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
         numbers = [float(v) for v in state["numbers"]]
         self.levels_per_unit_, self.scale_, self.constant_, self.inertia_ = numbers[:4]
@@ -199,14 +203,6 @@ class HIKCodebook(Codebook):
         check_non_negative(X, type(self).__name__)
         levels = np.rint(X * np.float32(self.levels_per_unit_))
         return np.minimum(levels, self.n_levels - 1).astype(np.uint8)
-
-    def _set_first_words(self, levels: np.ndarray, random: np.random.RandomState) -> None:
-        """Begin with words that are single descriptors."""
-        seeds = choose_seeds(
-            len(levels), self.n_words, random, lambda rows: _distances(levels[rows])
-        )
-        shape = (levels.shape[1], self.n_levels, self.n_words)
-        self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
 
     def _iterate(
         self, levels: np.ndarray, parts: Sequence[np.ndarray], progress: Progress

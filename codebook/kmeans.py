@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import cv2
 import numpy as np
@@ -92,9 +92,7 @@ class KMeansCodebook(Codebook):
     n_jobs: int | None = None
 
     @with_one_library_thread
-    def fit(
-        self, X: Any, y: Labels = None, *, progress: Progress | None = None
-    ) -> "KMeansCodebook":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> Self:
         """Learn the words.
 
         Parameters
@@ -131,7 +129,7 @@ class KMeansCodebook(Codebook):
         _, sums, counts = _label_and_sum(self._nearest, self._check(X))
         return sums, counts
 
-    def improve(self, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> "KMeansCodebook":
+    def improve(self, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> Self:
         """Make one exact iteration from the parts of all data, added up in the given order.
 
         Words without descriptors stay where they are.
@@ -175,7 +173,7 @@ class KMeansCodebook(Codebook):
             "n_iter": np.array(self.n_iter_),
         }
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "KMeansCodebook":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self._set_words(np.asarray(state["words"], np.float32))
         self.counts_ = np.asarray(state["counts"], np.int64)

@@ -156,11 +156,7 @@ class PyramidMatchEmbedding(Transformer, TakesObjects):
         blocks = [self._embed(part) for part in _parts(sets)]
         if not blocks:
             return sparse.csr_array((0, self.n_columns_))
-        rows = sparse.csr_array(sparse.vstack(blocks, format="csr"))
-        if max(rows.nnz, self.n_columns_) < 2**31:  # what LIBLINEAR and others need
-            rows.indices = rows.indices.astype(np.int32, copy=False)
-            rows.indptr = rows.indptr.astype(np.int32, copy=False)
-        return rows
+        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Everything learned, as arrays that ``numpy.save`` keeps without pickle.
@@ -251,7 +247,7 @@ class PyramidMatchEmbedding(Transformer, TakesObjects):
                 entries.append((owner, branches.first_column[where], counts, step.weight))
         rows, columns, values = (np.concatenate(part) for part in zip(*map(_thresholds, entries)))
         shape = (len(sets), self.n_columns_)
-        if self.n_columns_ < 2**31:
+        if self.n_columns_ < 2**31:  # what LIBLINEAR and others need
             rows, columns = rows.astype(np.int32), columns.astype(np.int32)
         embedded = sparse.csr_array(sparse.coo_array((values, (rows, columns)), shape=shape))
         if self.normalization == "self":

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -88,9 +88,7 @@ class SecondOrderPooling(WindowVectors):
     max_descriptors: int | None = 200_000
 
     @with_one_library_thread
-    def fit(
-        self, X: Any, y: Labels = None, *, progress: Progress | None = None
-    ) -> "SecondOrderPooling":
+    def fit(self, X: Any, y: Labels = None, *, progress: Progress | None = None) -> Self:
         """Learn the principal components, and how much each varies.
 
         Parameters
@@ -158,7 +156,7 @@ class SecondOrderPooling(WindowVectors):
             "spread": self.spread_,
         }
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "SecondOrderPooling":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self.projection_ = Projection(state["mean"], state["directions"])
         self.center_, self.spread_ = state["center"], state["spread"]

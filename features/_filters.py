@@ -142,15 +142,6 @@ def square_lengths(cells):
 
 
 @njit()
-def root_of(cells):
-    """√cells, (rows, columns, maps) float32."""
-    flat, roots = cells.ravel(), np.empty(cells.size, np.float32)
-    for i in range(np.uint64(flat.size)):
-        roots[i] = math.sqrt(np.float32(flat[i]))
-    return roots.reshape(cells.shape)
-
-
-@njit()
 def describe_patches(cells, stride, step, faint, columns, out):
     """out[k] = 255 √(v / (‖v‖ + faint)) of the 4 × 4 cells v of patch k, rounded.
 
@@ -159,7 +150,7 @@ def describe_patches(cells, stride, step, faint, columns, out):
     faint : float64, the length at which contrast begins to count
     columns : patches of a row      out : (n, 16 maps) uint8
     """
-    squares, roots = square_lengths(cells), root_of(cells)
+    squares, roots = square_lengths(cells), np.sqrt(cells.astype(np.float32))
     maps = cells.shape[2]
     for k in range(out.shape[0]):
         y, x = k // columns * step, k % columns * step

@@ -5,11 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from visualwords.estimator import check_choices
-from visualwords.features._centrist import (
-    census_transform,
-    count_codes,
-    count_codes_of_patches,
-)
+from visualwords.features._centrist import census_transform, count_codes, count_codes_of_patches
 from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pixels
 from visualwords.features.local_features import (
     LocalFeatures,

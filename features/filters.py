@@ -11,11 +11,7 @@ import numpy as np
 from visualwords.estimator import check_choices
 from visualwords.features._filters import describe_patches, pool_responses
 from visualwords.features.extractor import Extractor
-from visualwords.features.local_features import (
-    LocalFeatures,
-    check_cells,
-    grid_positions,
-)
+from visualwords.features.local_features import LocalFeatures, check_cells, grid_positions
 from visualwords.features.pixels import COLORS, color_planes
 
 _CELLS = 4  # in each direction

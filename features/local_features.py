@@ -91,17 +91,13 @@ class LocalFeatureSets:
         if not images:
             nothing = np.zeros((0, 2), np.float32)
             return cls(nothing[:, :0], nothing, nothing[:, 0], np.zeros(1, np.int64))
-        offsets = np.zeros(len(images) + 1, np.int64)
-        np.cumsum([len(one) for one in images], out=offsets[1:])
+        offsets = np.cumsum([0, *(len(one) for one in images)])
         if len(images) == 1:  # nothing to copy
             one = images[0]
             return cls(one.descriptors, one.positions, one.sizes, offsets)
-        return cls(
-            np.concatenate([one.descriptors for one in images]),
-            np.concatenate([one.positions for one in images]),
-            np.concatenate([one.sizes for one in images]),
-            offsets,
-        )
+        parts = zip(*((one.descriptors, one.positions, one.sizes) for one in images))
+        descriptors, positions, sizes = map(np.concatenate, parts)
+        return cls(descriptors, positions, sizes, offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -36,7 +36,6 @@ MEMORY = 6 << 30  # bytes that one image may take the network
 SECONDS = 60  # that one image may take it
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 LAYOUTS = ("NCHW", "NHWC")
-INSTALL = "a network file needs onnx and onnxruntime: pip install onnx onnxruntime"
 LARGEST = 1 << 31  # bytes; protobuf allows no larger message
 LOOPS = frozenset(["Loop", "Scan"])  # their number of steps is data: it may have no end
 
@@ -292,10 +291,7 @@ def open_network(path: str, size: int | None, layout: str | None) -> Network:
 
 
 def _session(path: str, content: bytes, data_files: Sequence[str]) -> Any:
-    try:
-        runtime = importlib.import_module("onnxruntime")
-    except ImportError:
-        raise NetworkError(f"{path}: {INSTALL}") from None
+    runtime = _imported("onnxruntime", path)
     options = runtime.SessionOptions()
     # One thread: images are spread over threads by n_jobs, and sums keep their order.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -306,6 +302,15 @@ def _session(path: str, content: bytes, data_files: Sequence[str]) -> Any:
         )
     except Exception as problem:  # the runtime's errors have no common base
         raise NetworkError(f"{path}: onnxruntime can't load it ({_reason(problem)})") from None
+
+
+def _imported(module: str, path: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise NetworkError(
+            f"{path}: a network file needs onnx and onnxruntime: pip install onnx onnxruntime"
+        ) from None
 
 
 def _metadata(path: str, session: Any) -> dict[str, Any]:
@@ -395,10 +400,7 @@ def _read(path: str) -> bytes:
 
 def _names_of_data(path: str, content: bytes) -> list[str]:
     """The files that tensors of a network are in."""
-    try:
-        model = importlib.import_module("onnx").ModelProto()
-    except ImportError:
-        raise NetworkError(f"{path}: {INSTALL}") from None
+    model = _imported("onnx", path).ModelProto()
     try:
         model.ParseFromString(content)
         parts = [model.graph, *model.functions]
@@ -442,21 +444,14 @@ def check_runs(path: str, size: int | None, layout: str | None) -> None:
 
     Inputs have one shape, so that what one image takes, every image takes.
     """
-    command = [sys.executable, "-m", "visualwords.features.onnx", path]
     settings = json.dumps({"size": size, "layout": layout, "memory": MEMORY})
+    command = [sys.executable, "-m", "visualwords.features.onnx", path, settings]
     try:
-        done = subprocess.run(
-            [*command, settings],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",  # a library may print in a code page
-            timeout=SECONDS,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise NetworkError(f"{path}: needs more than {SECONDS} s for one image") from None
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
+        lines = done.stderr.decode(errors="replace").strip().splitlines()  # of any code page
         reason = lines[-1][:300] if done.returncode == 1 and lines else "ended by the system"
         if reason.startswith("error: "):
             raise NetworkError(reason.removeprefix("error: "))

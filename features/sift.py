@@ -14,11 +14,7 @@ import numpy as np
 from visualwords.estimator import check_choices
 from visualwords.features._sift import describe_as_bytes, describe_as_floats, pool_cells, vote
 from visualwords.features.extractor import Extractor
-from visualwords.features.local_features import (
-    LocalFeatures,
-    check_cells,
-    grid_positions,
-)
+from visualwords.features.local_features import LocalFeatures, check_cells, grid_positions
 from visualwords.features.pixels import COLORS, as_grey, color_planes
 
 _SIDE = 6.0  # a descriptor's 4 × 4 cells span 4 × 3/2 diameters of its keypoint, in OpenCV
@@ -143,7 +139,14 @@ class DenseSIFT(Extractor):
         out = np.empty((len(layout.sizes), 128), self.dtype)
         if not layout.scales:
             return out
-        cells = _pool(plane, layout)
+        low, (first, second) = (
+            np.zeros(plane.shape, np.uint8),
+            np.zeros((2, *plane.shape), np.uint32),
+        )
+        vote(plane, low, first, second)
+        cells = np.zeros(layout.n_cells, np.float32)
+        with np.errstate(over="ignore"):  # sums may wrap around; only uncompiled code would warn
+            pool_cells(low, first, second, layout.plans, layout.norms, layout.extent, cells)
         describe = describe_as_bytes if self.dtype == "uint8" else describe_as_floats
         threshold = np.float32(self.contrast_threshold * _LENGTH_OF_WEIGHTS)
         for scale in layout.scales:
@@ -233,17 +236,6 @@ def _first_bins(length: int, b: int, step: int) -> np.ndarray:
     return b // 2 + step * np.arange(max(0, (length - 4 * b) // step + 1), dtype=np.int64)
 
 
-def _pool(plane: np.ndarray, layout: _Layout) -> np.ndarray:
-    """Compute the cells of every scale, as :func:`pool_cells` lays them out."""
-    low = np.zeros(plane.shape, np.uint8)
-    first, second = np.zeros((2, *plane.shape), np.uint32)
-    vote(plane, low, first, second)
-    cells = np.zeros(layout.n_cells, np.float32)
-    with np.errstate(over="ignore"):  # sums may wrap around; only uncompiled code would warn
-        pool_cells(low, first, second, layout.plans, layout.norms, layout.extent, cells)
-    return cells
-
-
 # Of the 4 × 4 cells of a descriptor and 8 directions: a Gaussian around its middle.
 _LINE = np.exp(-((np.arange(4) - 1.5) ** 2) / 8)
 _WEIGHTS = np.repeat(np.outer(_LINE, _LINE).ravel(), 8).astype(np.float32)
@@ -325,7 +317,9 @@ class KeypointSIFT(Extractor):
         self.check_parameters()
         grey = as_grey(image)
         if self.detector == "sift":
-            points, raw = self._sift().detectAndCompute(grey, None)
+            least = 0.04 if self.threshold is None else float(self.threshold)  # OpenCV's default
+            sift: Any = cv2.SIFT.create(nfeatures=self.max_keypoints or 0, contrastThreshold=least)
+            points, raw = sift.detectAndCompute(grey, None)
         else:
             points = self._find_corners(grey)
             raw = cv2.SIFT.create(sigma=_NO_SMOOTHING).compute(grey, points)[1] if points else None
@@ -342,10 +336,6 @@ class KeypointSIFT(Extractor):
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Name the columns as :class:`DenseSIFT` does."""
         return DenseSIFT().get_feature_names_out()
-
-    def _sift(self) -> Any:
-        least = 0.04 if self.threshold is None else float(self.threshold)  # OpenCV's default
-        return cv2.SIFT.create(nfeatures=self.max_keypoints or 0, contrastThreshold=least)
 
     def _find_corners(self, grey: np.ndarray) -> list[Any]:
         """Local maxima of Harris' measure, the strongest first, then row by row."""

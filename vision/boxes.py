@@ -63,12 +63,7 @@ def intersection_over_own(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -> np
     return np.divide(shared, own, out=np.zeros_like(shared), where=own > 0)
 
 
-OVERLAPS = {"smaller": intersection_over_smaller, "union": intersection_over_union}
-
-
-def suppress(
-    boxes_xyxy: np.ndarray, scores: np.ndarray, overlap: float = 0.5, measure: str = "smaller"
-) -> np.ndarray:
+def suppress(boxes_xyxy: np.ndarray, scores: np.ndarray, overlap: float = 0.5) -> np.ndarray:
     """Keep the best of boxes that show the same thing.
 
     The box with the highest score is kept and all that overlap it by more than ``overlap`` are
@@ -79,8 +74,7 @@ def suppress(
     boxes_xyxy : (n, 4)
     scores : (n,)
     overlap : float in 0…1
-    measure : {"smaller", "union"}
-        What the shared area is divided by: the smaller of the two boxes, or their union.
+        The shared area, divided by the smaller of the two boxes.
 
     Returns
     -------
@@ -93,15 +87,13 @@ def suppress(
     >>> suppress(boxes, np.array([0.5, 0.9, 0.1])).tolist()
     [1, 2]
     """
-    if measure not in OVERLAPS:
-        raise ValueError(f"measure={measure!r}; choose one of {', '.join(OVERLAPS)}")
     boxes = _as_boxes(boxes_xyxy)
     waiting = np.argsort(-np.asarray(scores), kind="stable")
     kept = []
     while waiting.size:
         best, waiting = waiting[0], waiting[1:]
         kept.append(best)
-        shared = OVERLAPS[measure](boxes[best : best + 1], boxes[waiting])[0]
+        shared = intersection_over_smaller(boxes[best : best + 1], boxes[waiting])[0]
         waiting = waiting[shared <= overlap]
     return np.array(kept, np.int64)
 
@@ -148,12 +140,7 @@ def fuse(
 
 
 def join(
-    boxes_xyxy: np.ndarray,
-    scores: np.ndarray,
-    *,
-    overlap: float = 0.5,
-    measure: str = "smaller",
-    softness: float = 0.0,
+    boxes_xyxy: np.ndarray, scores: np.ndarray, *, overlap: float = 0.5, softness: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """One box for each thing that boxes show, and its score, best first.
 
@@ -168,11 +155,11 @@ def join(
     >>> join(boxes, np.array([0.9, 0.9, 0.1]), softness=0.5)[0].tolist()
     [[1.0, 0.0, 11.0, 10.0], [50.0, 50.0, 60.0, 60.0]]
     """
-    kept = suppress(boxes_xyxy, scores, overlap, measure)
+    kept = suppress(boxes_xyxy, scores, overlap)
     if not softness or not kept.size:
         return _as_boxes(boxes_xyxy)[kept], np.asarray(scores)[kept]
     boxes, fused = fuse(boxes_xyxy, scores, kept, softness)
-    kept = suppress(boxes, fused, overlap, measure)
+    kept = suppress(boxes, fused, overlap)
     return boxes[kept], fused[kept]
 
 

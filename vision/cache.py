@@ -33,7 +33,7 @@ import numpy as np
 import platformdirs
 
 from visualwords.errors import FolderError
-from visualwords.files import open_regular
+from visualwords.files import StrPath, open_regular
 
 DEFAULT_SIZE = 10_000_000_000  # bytes
 CHECKSUM_BYTES = 16
@@ -69,7 +69,7 @@ class FeatureCache:
     array([0, 1, 2])
     """
 
-    def __init__(self, folder: str | os.PathLike[str], most_bytes: int | None = DEFAULT_SIZE):
+    def __init__(self, folder: StrPath, most_bytes: int | None = DEFAULT_SIZE):
         self.folder = Path(os.path.abspath(folder))
         self.most_bytes = most_bytes
 
@@ -135,9 +135,7 @@ class FeatureCache:
         self._segments.close()
 
 
-def open_cache(
-    folder: str | os.PathLike[str], most_bytes: int | None = DEFAULT_SIZE
-) -> FeatureCache:
+def open_cache(folder: StrPath, most_bytes: int | None = DEFAULT_SIZE) -> FeatureCache:
     """Open the cache in a folder.
 
     A folder that other users can write to is reported by a warning; if it is the default one, which

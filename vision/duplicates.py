@@ -93,20 +93,6 @@ class Portrait:
         """All of it as one array, (SIDE² + 5,) float32."""
         return np.concatenate([self.pattern, self.color, np.array(self.size_wh, np.float32)])
 
-    @staticmethod
-    def is_array_of_one(numbers: np.ndarray) -> bool:
-        """Whether an array, perhaps of a shared cache, can be that of a portrait."""
-        if numbers.shape != (SIDE**2 + 5,) or numbers.dtype != np.float32:
-            return False
-        pattern, color, size_wh = np.split(numbers, [SIDE**2, SIDE**2 + 3])
-        return bool(
-            np.abs(pattern).max() <= 1 + 1e-3
-            and color.min() >= 0
-            and color.max() <= 255 + 1e-3
-            and size_wh.min() >= 1
-            and size_wh.max() < 1e9
-        )
-
 
 def portrait(image: np.ndarray) -> Portrait:
     """The portrait of an RGB image.

@@ -94,7 +94,7 @@ class Estimator:
         return self._contract()().__sklearn_tags__()
 
     def __getattr__(self, name: str) -> Any:
-        """Tags as scikit-learn defines them for its estimators."""
+        """An attribute that scikit-learn defines for its estimators."""
         if name.startswith(("_", "get_", "set_")) and not name.startswith("__"):
             contract = self._contract()
             if hasattr(contract, name):

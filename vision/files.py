@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from visualwords.errors import FolderError
 
@@ -38,6 +38,7 @@ IMAGE_SUFFIXES = frozenset(
         *[".tif", ".tiff", ".webp"],
     ]
 )
+StrPath: TypeAlias = str | os.PathLike[str]
 TEMPORARY = re.compile(r"\.writing-[0-9a-f]{16}(\.|$)")
 ABANDONED_AFTER = 24 * 3600.0  # seconds; only where there are no locks
 REPLACE_PATIENCE = 2.0  # seconds to wait for a reader that keeps Windows from replacing its file
@@ -73,7 +74,7 @@ def lock_file(file: BinaryIO) -> bool:
     return True
 
 
-def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> BufferedReader:
+def open_regular(path: StrPath, *, follow_links: bool = True) -> BufferedReader:
     """Open a regular file for reading; anything else raises ``OSError``, a pipe without waiting.
 
     Examples
@@ -105,7 +106,7 @@ def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> 
     raise OSError(errno.EINVAL, "not a regular file")
 
 
-def read_settings(path: str | os.PathLike[str], most: int = MOST_SETTINGS) -> bytes:
+def read_settings(path: StrPath, most: int = MOST_SETTINGS) -> bytes:
     """The content of a small regular file; ``OSError`` if it is larger, or none."""
     with open_regular(path) as file:
         content = file.read(most + 1)
@@ -115,7 +116,7 @@ def read_settings(path: str | os.PathLike[str], most: int = MOST_SETTINGS) -> by
 
 
 def write_atomically(
-    path: str | os.PathLike[str],
+    path: StrPath,
     content: bytes | Callable[[BinaryIO], object],
     durable: bool = True,
 ) -> None:
@@ -167,7 +168,7 @@ def write_atomically(
         raise
 
 
-def remove_abandoned(folder: str | os.PathLike[str]) -> None:
+def remove_abandoned(folder: StrPath) -> None:
     """Remove the temporary files of writers that were killed."""
     try:
         with os.scandir(folder) as entries:
@@ -200,7 +201,7 @@ def create_temporary(folder: Path, suffix: str = "") -> tuple[Path, BinaryIO]:
         file.close()  # removed as abandoned in the moment before it was locked
 
 
-def move_without_replacing(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+def move_without_replacing(source: StrPath, target: StrPath) -> None:
     """Give a file another name; unlike renaming, this fails where a file has that name.
 
     Raises
@@ -240,7 +241,7 @@ def _replace_patiently(temporary: Path, target: Path) -> None:
 # Walking folders by names only
 
 
-def list_files(folder: str | os.PathLike[str]) -> tuple[list[str], list[tuple[str, str]]]:
+def list_files(folder: StrPath) -> tuple[list[str], list[tuple[str, str]]]:
     """The candidate files of a folder without labels, and what can't be an image."""
     skipped: list[tuple[str, str]] = []
     return sorted(files_below(os.fspath(folder), skipped), key=os.fsencode), skipped

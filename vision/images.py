@@ -29,7 +29,7 @@ from visualwords.decoding import decode, upright_size
 from visualwords.decoding import is_costly as is_costly
 from visualwords.decoding import shrink as shrink
 from visualwords.errors import MissingImageError, UnreadableImageError
-from visualwords.files import open_regular
+from visualwords.files import StrPath, open_regular
 
 MAX_PIXELS = 100_000_000
 MAX_BYTES = 1 << 29  # no photograph is larger; a disk image renamed to .jpg may be
@@ -37,7 +37,7 @@ MODES = ("rgb", "grey")
 
 
 def read_image(
-    path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
+    path_or_bytes: StrPath | bytes | bytearray | memoryview,
     mode: str = "rgb",
     max_pixels: int = MAX_PIXELS,
     *,
@@ -86,9 +86,7 @@ def read_image(
     return decode(data, mode, max_pixels, max_side)
 
 
-def image_size(
-    path_or_bytes: str | os.PathLike[str] | bytes, max_pixels: int = MAX_PIXELS
-) -> tuple[int, int]:
+def image_size(path_or_bytes: StrPath | bytes, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
     """Width and height of the image that `read_image` reads, by its header alone.
 
     Examples
@@ -101,7 +99,7 @@ def image_size(
     return upright_size(data, max_pixels)
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: StrPath) -> bytes:
     """The content of a regular file; pipes, devices and folders are refused, not opened."""
     try:
         with open_regular(path) as file:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from visualwords.errors import ModelFileError
-from visualwords.files import open_regular, write_atomically
+from visualwords.files import StrPath, open_regular, write_atomically
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -46,9 +46,7 @@ SHIPPED = "pedestrian"
 Model = TypeVar("Model")
 
 
-def write_model(
-    path: str | os.PathLike[str], manifest: dict[str, Any], arrays: dict[str, np.ndarray]
-) -> None:
+def write_model(path: StrPath, manifest: dict[str, Any], arrays: State) -> None:
     """Write a model file in one step.
 
     Parameters
@@ -82,13 +80,12 @@ def write_model(
     write_atomically(path, write)
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_model(path: StrPath) -> tuple[dict[str, Any], State]:
     """Read a model file; whatever is wrong with it raises `ModelFileError` naming the file."""
-    manifest, arrays = _read(path, with_arrays=True)
-    return manifest, arrays
+    return _read(path, with_arrays=True)
 
 
-def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_manifest(path: StrPath) -> dict[str, Any]:
     """Read the manifest of a model file only."""
     return _read(path, with_arrays=False)[0]
 
@@ -98,9 +95,7 @@ def manifest_checksum(manifest: dict[str, Any]) -> str:
     return _checksum(_json({k: v for k, v in manifest.items() if k != "checksum"}))
 
 
-def _read(
-    path: str | os.PathLike[str], with_arrays: bool
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(path: StrPath, with_arrays: bool) -> tuple[dict[str, Any], State]:
     try:
         with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             members = _checked_members(archive)
@@ -145,25 +140,6 @@ def _checked_manifest(
     if members[MANIFEST].file_size > MAX_MANIFEST_BYTES:
         raise ModelFileError("the manifest is too large")
     manifest = json.loads(_content(archive, MANIFEST))
-    _check_version(manifest)
-    if manifest.get("checksum") != manifest_checksum(manifest):
-        raise ModelFileError(
-            "the manifest is not as it was written (wrong checksum); "
-            "train the model again or get a fresh copy"
-        )
-    arrays = manifest.get("arrays")
-    if not isinstance(arrays, dict) or {f"{name}.npy" for name in arrays} != members.keys() - {
-        MANIFEST
-    }:
-        raise ModelFileError("the manifest does not match the members")
-    for name, declared in arrays.items():
-        header_size = members[f"{name}.npy"].file_size - _declared_bytes(declared)
-        if header_size not in NPY_HEADER_SIZES:
-            raise ModelFileError(f"array {name!r} is not what the manifest declares")
-    return manifest
-
-
-def _check_version(manifest: Any) -> None:
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
     if not isinstance(version, int) or version < 1:
         raise ModelFileError("no model: the manifest has no format version")
@@ -172,6 +148,20 @@ def _check_version(manifest: Any) -> None:
             f"written in format {version}, but this program reads up to {FORMAT_VERSION}; "
             "install a newer version of visualwords"
         )
+    if manifest.get("checksum") != manifest_checksum(manifest):
+        raise ModelFileError(
+            "the manifest is not as it was written (wrong checksum); "
+            "train the model again or get a fresh copy"
+        )
+    arrays = manifest.get("arrays")
+    names = members.keys() - {MANIFEST}
+    if not isinstance(arrays, dict) or {f"{name}.npy" for name in arrays} != names:
+        raise ModelFileError("the manifest does not match the members")
+    for name, declared in arrays.items():
+        header_size = members[f"{name}.npy"].file_size - _declared_bytes(declared)
+        if header_size not in NPY_HEADER_SIZES:
+            raise ModelFileError(f"array {name!r} is not what the manifest declares")
+    return manifest
 
 
 def _load(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> np.ndarray:
@@ -277,14 +267,14 @@ def unpacked(data: np.ndarray) -> State:
         return dict(arrays)
 
 
-def model_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+def model_path(path: StrPath) -> StrPath:
     """The path of a model file; "pedestrian" is that of the bundled detector."""
     if path == SHIPPED:
         return str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
     return path
 
 
-def restored(path: str | os.PathLike[str], restore: Callable[[], Model]) -> Model:
+def restored(path: StrPath, restore: Callable[[], Model]) -> Model:
     """What ``restore()`` makes of a model file; whatever goes wrong is told in a sentence."""
     try:
         return restore()

@@ -202,15 +202,17 @@ def eigen_expansion(
     Examples
     --------
     >>> expansion = eigen_expansion(additive_kernel("power_mean"), np.linspace(0, 1, 1001))
-    >>> bool(kernel_error(expansion).mean() < 1e-4)
+    >>> bool(kernel_error(expansion, np.linspace(0, 1, 101)).mean() < 1e-4)
     True
     """
+    weights = np.zeros(values.size) if weights is None else np.asarray(weights, float)
     if rank == "auto":
         small = eigen_expansion(kernel, values, weights, 4)
         close = _is_close(small, values, weights)
         return small if close else eigen_expansion(kernel, values, weights, 8)
-    nodes, share = _quadrature(values, weights, max(_NODES, _NODES_OF_A_RANK * int(rank)))
-    root = np.sqrt(share)
+    sums, mass = np.zeros((2, max(_NODES, _NODES_OF_A_RANK * int(rank))))
+    quadrature(values, weights, UNIFORM_SHARE, sums, mass)
+    nodes, root = sums[mass > 0] / mass[mass > 0], np.sqrt(mass[mass > 0])
     eigenvalues, vectors = np.linalg.eigh(root[:, None] * kernel.pairs(nodes, nodes) * root)
     order = np.argsort(eigenvalues)[::-1]
     usable = order[eigenvalues[order] > 1e-13 * np.abs(eigenvalues).max()]
@@ -222,14 +224,14 @@ def eigen_expansion(
     return EigenExpansion(kernel, nodes, _padded(projection))
 
 
-def _is_close(expansion: EigenExpansion, values: np.ndarray, weights: np.ndarray | None) -> bool:
+def _is_close(expansion: EigenExpansion, values: np.ndarray, weights: np.ndarray) -> bool:
     """Whether an expansion is right on a uniform grid, and for the values that occur."""
     same = expansion.kernel.same
     if kernel_error(expansion, _COARSE).mean() > ENOUGH * same(np.ones(1))[0]:
         return False
-    occurring = np.zeros(0, np.intp) if weights is None else np.flatnonzero(weights)
+    occurring = np.flatnonzero(weights)
     own = np.asarray(same(values[occurring]), np.float64)
-    if weights is None or not own.any():
+    if not own.any():
         return True
     found = np.einsum("lr,lr->l", *2 * [expansion.score(values[occurring])], dtype=np.float64)
     errors = np.abs(found - own) / np.maximum(own, np.finfo(np.float64).tiny)
@@ -265,26 +267,11 @@ def polynomial_expansion(
     )
 
 
-def kernel_error(
-    expansion: EigenExpansion | PolynomialExpansion, x: np.ndarray | None = None
-) -> np.ndarray:
-    """|s(x)ᵀu(y) − κ(x, y)| for all pairs of x; default: 0, 0.01, …, 1."""
-    x = np.linspace(0, 1, 101) if x is None else x
+def kernel_error(expansion: EigenExpansion | PolynomialExpansion, x: np.ndarray) -> np.ndarray:
+    """|s(x)ᵀu(y) − κ(x, y)| for all pairs of x."""
     score = expansion.score(x).astype(float)
     update = score if isinstance(expansion, EigenExpansion) else expansion.update(x).astype(float)
     return np.abs(score @ update.T - expansion.kernel.pairs(x, x))
-
-
-def _quadrature(
-    values: np.ndarray, weights: np.ndarray | None, most: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """At most so many nodes and their weights, which stand for the values and the uniform share."""
-    if weights is None:
-        weights = np.zeros(values.size)
-    sums, mass = np.zeros((2, most))
-    quadrature(values, np.asarray(weights, float), UNIFORM_SHARE, sums, mass)
-    some = mass > 0
-    return sums[some] / mass[some], mass[some]
 
 
 @njit()

@@ -21,6 +21,7 @@ from visualwords.classifiers.kernels.rows import (
     Matrix,
     Rows,
     check_rows,
+    dense,
     has_negative,
     in_stripes,
     mirror,
@@ -159,9 +160,9 @@ def min_sums(x: Rows, y: Rows, *, n_jobs: int | None = None) -> np.ndarray:
         return list_gram(MINIMUM, x, y, dtype, n_jobs=n_jobs)
     if n_bytes:
         kind = np.uint8 if max(side.max() for side in (x, y)) <= _BYTE else np.uint16
-        a, b = on_both(lambda side: _dense(side, kind), x, y)
+        a, b = on_both(lambda side: dense(side.astype(kind, copy=False)), x, y)
         return level_gram(a, None if b is a else b, n_jobs=n_jobs).astype(dtype, copy=False)
-    a, b = on_both(lambda side: np.ascontiguousarray(_dense(side, dtype)), x, y)
+    a, b = on_both(lambda side: np.ascontiguousarray(dense(side).astype(dtype, copy=False)), x, y)
     return in_stripes(
         lambda first, last, out: dense_rows(a, b, first, last, b is a, out),
         np.empty((x.shape[0], y.shape[0]), dtype),
@@ -257,8 +258,7 @@ def _byte_columns(x: Rows, y: Rows) -> int:
         values = side.data if sparse.issparse(side) else side
         if values.dtype.kind == "f" and not np.all(values == np.rint(values)):
             return 0
-        highest = side.max(axis=0)
-        highest = highest.toarray() if sparse.issparse(highest) else highest
+        highest = dense(side.max(axis=0))
         if highest.max() > np.iinfo(np.uint16).max or row_sums(side).max() >= EXACT_IN_FLOAT32:
             return 0
         n_columns = max(n_columns, int(np.ceil(np.maximum(highest, 1) / _BYTE).sum()))
@@ -270,11 +270,6 @@ def _column_counts(x: Rows) -> np.ndarray:
     if sparse.issparse(x):
         return np.bincount(x.indices, minlength=x.shape[1]).astype(np.float64)
     return np.count_nonzero(x, axis=0).astype(np.float64)
-
-
-def _dense(x: Rows, dtype: type | np.dtype) -> np.ndarray:
-    x = x.astype(dtype, copy=False)
-    return x.toarray() if sparse.issparse(x) else x
 
 
 def _rows(X: Matrix, Y: Matrix | None, kernel: str) -> tuple[Rows, Rows]:

@@ -14,6 +14,7 @@ from visualwords.classifiers.kernels.rows import (
     Matrix,
     Rows,
     check_rows,
+    dense,
     mirror,
     on_both,
     power_remap,
@@ -127,7 +128,7 @@ def polynomial(
     x, y = check_rows(X, Y, "polynomial", (np.float64,))
     x, y = on_both(lambda rows: power_remap(rows, a), x, y)
     products = x @ y.T
-    base = products.toarray() if sp.issparse(products) else products
+    base = dense(products)
     base *= gamma
     base += 1.0
     power = base.copy() if degree > 1 else base
@@ -159,11 +160,11 @@ def distance_gram(
     gram = None if sparse else np.empty((x.shape[0], y.shape[0]))
     entries = [(np.empty(0), np.empty(0, np.intp), np.empty(0, np.intp))]
     for top in range(0, x.shape[0], height):
-        rows = _dense(x, top, height)
+        rows = dense(x[top : top + height])
         centre = rows.mean(axis=0)  # shorter vectors lose less by cancellation
         rows = rows - centre
         for left in range(top if y is x else 0, y.shape[0], height):
-            columns = rows if y is x and left == top else _dense(y, left, height) - centre
+            columns = rows if y is x and left == top else dense(y[left : left + height]) - centre
             block = rows @ columns.T
             norms = (np.einsum("ij,ij->i", side, side) for side in (rows, columns))
             to_distances(block, rows, columns, *norms)
@@ -187,11 +188,6 @@ def distance_gram(
     thin = sp.csr_array((values, (i, j)), shape=(x.shape[0], y.shape[0]))
     thin.sort_indices()
     return thin
-
-
-def _dense(rows: Rows, start: int, height: int) -> np.ndarray:
-    part = rows[start : start + height]
-    return part.toarray() if sp.issparse(part) else part
 
 
 @njit()

@@ -81,6 +81,11 @@ def power_remap(X: Rows, a: float) -> Rows:
     return np.sign(X) * np.abs(X) ** a
 
 
+def dense(X: Rows) -> np.ndarray:
+    """The rows as an array."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
 def has_negative(X: Rows) -> bool:
     """Whether a value is below 0."""
     values = X.data if sparse.issparse(X) else X

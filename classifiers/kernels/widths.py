@@ -79,11 +79,7 @@ def _gamma(rows: Rows, weight: np.ndarray) -> float:
     return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
 
 
-def median_distance(
-    rows: Rows,
-    random_state: Seed = 0,
-    weight: np.ndarray | None = None,
-) -> float:
+def median_distance(rows: Rows, random_state: Seed = 0, weight: np.ndarray | None = None) -> float:
     """The median Euclidean distance of up to 1,000 rows that differ; 1 if none do.
 
     ``weight``, (n,), is how often every row counts.

@@ -76,14 +76,6 @@ def shrink(problem, signs, alpha, scores, bounds, shrunk):
 
 
 @njit()
-def cut_band(products, width, band):
-    """band[i, k] = products[i, i + k], k < width, as far as there are columns; else 0."""
-    for i in range(band.shape[0]):
-        for k in range(width):
-            band[i, k] = products[i, i + k] if i + k < products.shape[1] else 0.0
-
-
-@njit()
 def fill_gram(band, factor, gram):
     """gram[i, j] = gram[j, i] = factor × band[i, j − i], j ≥ i."""
     for i in range(gram.shape[0]):

@@ -15,7 +15,7 @@ import numpy as np
 
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.calibration import divide
-from visualwords.classifiers.row_file import RowFile
+from visualwords.classifiers.row_file import AnyRows, RowFile
 from visualwords.classifiers.solvers.dual_blocks import (
     BlockSamples,
     Machines,
@@ -25,7 +25,7 @@ from visualwords.classifiers.solvers.dual_blocks import (
     solve_dual_blocks,
 )
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
-from visualwords.classifiers.solvers.problems import dual_problem
+from visualwords.classifiers.solvers.problems import Solved, dual_problem
 from visualwords.compiled import njit
 from visualwords.parallel import (
     map_on_workers,
@@ -125,9 +125,7 @@ def gram_is_faster(n: int, n_problems: int) -> bool:
     return n < ROWS_FOR_EACH_PROBLEM * n_problems + ROWS_FOR_ANY and 4 * n * n <= LARGEST_GRAM
 
 
-def solve_byte_rows(
-    X: np.ndarray | RowFile, problem: ByteProblem
-) -> tuple[ByteSolution, int, float]:
+def solve_byte_rows(X: AnyRows, problem: ByteProblem) -> tuple[ByteSolution, int, float]:
     """Solve in the faster way on an int8 array (n, d), or in blocks on a `RowFile`.
 
     Rows of a file must be in random order; products within its blocks are kept beside it.
@@ -171,7 +169,7 @@ def solve_on_products(
     return RowCoefficients(values, mean_square, n_iter), held_out, violation
 
 
-def sums_of_rows(X: np.ndarray | RowFile, coefficients: np.ndarray) -> np.ndarray:
+def sums_of_rows(X: AnyRows, coefficients: np.ndarray) -> np.ndarray:
     """The weights of machines: Σ α y x, (n_outputs, d) float64."""
     weights = np.zeros((len(coefficients), X.shape[1]))
     height = max(1, NUMBERS_OF_A_BLOCK // max(X.shape[1], 1))
@@ -181,9 +179,7 @@ def sums_of_rows(X: np.ndarray | RowFile, coefficients: np.ndarray) -> np.ndarra
     return weights
 
 
-def _factorize(
-    gram: np.ndarray, signs: np.ndarray, costs: np.ndarray, rows: np.ndarray
-) -> tuple[np.ndarray, int, float]:
+def _factorize(gram: np.ndarray, signs: np.ndarray, costs: np.ndarray, rows: np.ndarray) -> Solved:
     """The exact α y = (K + D)⁻¹ y of squared errors on some rows, for all classes."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -202,7 +198,7 @@ def _solve_on_gram(
     *,
     tol: float,
     seed: int,
-) -> tuple[np.ndarray, int, float]:
+) -> Solved:
     """Α y of some problems of squared hinge on some rows, passes and violation."""
     if len(rows) < len(gram):
         gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
@@ -213,30 +209,24 @@ def _solve_on_gram(
     return alpha * signs, n_iter, violation
 
 
-def _solve_in_blocks(
-    X: np.ndarray | RowFile, problem: ByteProblem
-) -> tuple[ByteSolution, int, float]:
+def _solve_in_blocks(X: AnyRows, problem: ByteProblem) -> tuple[ByteSolution, int, float]:
     """Solve all machines, in groups that workers share, on blocks of rows in random order."""
     n, d = X.shape
     folds = np.full(n, -1) if problem.folds is None else problem.folds
-    order, file = None, None
-    if isinstance(X, RowFile):
-        file = RowFile(f"{X.path}-products")
-    else:
-        order = np.random.default_rng(problem.seed).permutation(n)
-    ordered = np.arange(n) if order is None else order
+    file = RowFile(f"{X.path}-products") if isinstance(X, RowFile) else None
+    order = np.random.default_rng(problem.seed).permutation(n) if file is None else np.arange(n)
     size = int(np.clip(NUMBERS_OF_A_BLOCK // max(d, 1) // 16 * 16, *ROWS_OF_A_BLOCK))
     with within_reach([X]) as [reference]:
         shared, pieces = [reference, order, size], band_pieces(n, size)
         parts = map_on_workers(_band_between, pieces, shared=shared, n_jobs=problem.n_jobs)
         band, norms = keep_band(parts, (n, size), file)
         mean_square = max(float(norms.mean()), 1.0)
-        dual = dual_problem(problem.costs[ordered], norms / mean_square, problem.loss)
+        dual = dual_problem(problem.costs[order], norms / mean_square, problem.loss)
         solution, n_iter, violation = solve_dual_blocks(
             ByteBlocks,
             reference,
             (order, band, mean_square),
-            BlockSamples(problem.codes[ordered], folds[ordered], dual),
+            BlockSamples(problem.codes[order], folds[order], dual),
             Machines.of(problem.positive, folds),
             tol=problem.tol,
             max_iter=MAX_ITER,
@@ -246,7 +236,7 @@ def _solve_in_blocks(
     held_out = None
     if problem.folds is not None:
         held_out = np.empty_like(solution.held_out)
-        held_out[ordered] = solution.held_out
+        held_out[order] = solution.held_out
     return ByteSolution(solution.weights, mean_square, held_out), n_iter, violation
 
 
@@ -256,21 +246,15 @@ class ByteBlocks:
     Parameters
     ----------
     X : (n, d) int8 array or RowFile
-    order : (n,) int, or None
-        In which the rows form blocks; those of a file are in their order.
+    order : (n,) int
+        In which the rows form blocks; those of a file are in their own.
     band : (n, size) float32 array or RowFile
         Products of every row with the rows that follow it in the order.
     mean_square : float
         Mean squared length of the rows, as they are.
     """
 
-    def __init__(
-        self,
-        X: np.ndarray | RowFile,
-        order: np.ndarray | None,
-        band: np.ndarray | RowFile,
-        mean_square: float,
-    ):
+    def __init__(self, X: AnyRows, order: np.ndarray, band: AnyRows, mean_square: float):
         self.X, self.order, self.band, self.factor = X, order, band, 1 / mean_square
 
     def load(self, start: int, end: int) -> np.ndarray:
@@ -283,16 +267,14 @@ class ByteBlocks:
 
     def scores(self, rows: np.ndarray, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
         """The wanted scores of a block's rows; 0 for the others."""
-        lanes, counts = _marked(wanted)
-        sums = np.zeros(lanes.shape, weights.dtype)
-        score(rows, weights, lanes, counts, sums)
+        lanes, counts = list_marked(wanted)
         found = np.zeros(wanted.shape, weights.dtype)
-        spread(sums, lanes, counts, found.dtype.type(self.factor), found)
+        score(rows, weights, lanes, counts, weights.dtype.type(self.factor), found)
         return found
 
     def update(self, rows: np.ndarray, coefficients: np.ndarray, weights: np.ndarray) -> None:
         """Add the rows of a block times their coefficients to the weights."""
-        places, counts = _marked(coefficients.T)
+        places, counts = list_marked(coefficients.T)
         add(rows, coefficients, places, counts, weights)
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
@@ -300,25 +282,13 @@ class ByteBlocks:
         return weights[lanes]
 
 
-def _marked(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places where each row of marks is not 0, as `_byte_rows.list_marked` writes them."""
-    places = np.empty((len(marks), marks.shape[1] + SIDE_BY_SIDE - 1), np.int64)
-    counts = np.empty(len(marks), np.int64)
-    list_marked(marks, places, counts)
-    return places, counts
-
-
-def _rows_between(
-    X: np.ndarray | RowFile, order: np.ndarray | None, start: int, end: int
-) -> np.ndarray:
+def _rows_between(X: AnyRows, order: np.ndarray, start: int, end: int) -> np.ndarray:
     """Neighbouring rows of an order."""
-    if order is None or isinstance(X, RowFile):
-        return X[start:end]
-    return X[order[start:end]]
+    return X[start:end] if isinstance(X, RowFile) else X[order[start:end]]
 
 
 def _band_between(
-    X: np.ndarray | RowFile, order: np.ndarray | None, size: int, start: int, end: int, last: int
+    X: AnyRows, order: np.ndarray, size: int, start: int, end: int, last: int
 ) -> np.ndarray:
     rows = _rows_between(X, order, start, last)
     return cut_band(exact_product(rows[: end - start], rows), size)
@@ -362,11 +332,13 @@ SUMS = {"contract", "reassoc", "nsz"}
 
 
 @njit()
-def list_marked(marks, places, counts):
+def list_marked(marks):
     """places[i, :counts[i]] = where marks[i] != 0; the rest repeats the last of these.
 
-    marks : (m, k)      places : (m, k + 3) int64      counts : (m,) int64
+    marks : (m, k)      returns places (m, k + 3) int64 and counts (m,) int64
     """
+    places = np.empty((marks.shape[0], marks.shape[1] + SIDE_BY_SIDE - 1), np.int64)
+    counts = np.empty(marks.shape[0], np.int64)
     for i in range(marks.shape[0]):
         n = 0
         for k in range(marks.shape[1]):
@@ -376,6 +348,7 @@ def list_marked(marks, places, counts):
         counts[i] = n
         for k in range(n, places.shape[1]):
             places[i, k] = places[i, n - 1] if n else 0
+    return places, counts
 
 
 @njit(fastmath=SUMS)
@@ -398,26 +371,22 @@ def dots(x, weights, lanes, start, sums):
 
 
 @njit()
-def score(rows, weights, lanes, counts, scores):
-    """scores[i, k] = rows[i] · weights[lanes[i, k]], k < counts[i].
+def score(rows, weights, lanes, counts, factor, found):
+    """found[i, c] = factor × rows[i] · weights[c] of the lanes c that are listed for row i.
 
-    rows : (b, d) int8      weights : (n_lanes, d)      scores : (b, n_lanes + 3) zeros
+    rows : (b, d) int8      weights : (n_lanes, d)      found : (b, n_lanes)
     lanes, counts :         as of `list_marked`
     """
+    sums = np.zeros(lanes.shape, weights.dtype)
     for start in range(0, rows.shape[1], COLUMNS):
         stop = min(start + COLUMNS, rows.shape[1])
         for i in range(rows.shape[0]):
             for k in range(0, counts[i], SIDE_BY_SIDE):
                 four = slice(k, k + SIDE_BY_SIDE)
-                dots(rows[i, start:stop], weights, lanes[i, four], start, scores[i, four])
-
-
-@njit()
-def spread(scores, lanes, counts, factor, found):
-    """found[i, lanes[i, k]] = factor × scores[i, k], k < counts[i]."""
-    for i in range(found.shape[0]):
+                dots(rows[i, start:stop], weights, lanes[i, four], start, sums[i, four])
+    for i in range(rows.shape[0]):
         for k in range(counts[i]):
-            found[i, lanes[i, k]] = factor * scores[i, k]
+            found[i, lanes[i, k]] = factor * sums[i, k]
 
 
 @njit(fastmath=SUMS)

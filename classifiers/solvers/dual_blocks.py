@@ -22,17 +22,19 @@ Cannot Fit in Memory", KDD 2010.
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
+from operator import methodcaller
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.row_file import RowFile
+from visualwords.classifiers.row_file import AnyRows, RowFile
 from visualwords.classifiers.solvers import _dual_blocks as loops
 from visualwords.classifiers.solvers.problems import (
     FINEST_SINGLE,
     DualProblem,
     LevelProblem,
+    Solved,
     dual_problem,
 )
 from visualwords.classifiers.tables.level_tables import CellLists, TableLayout
@@ -58,7 +60,7 @@ class BlockRows(Protocol):
         Of the products.
     """
 
-    band: "np.ndarray | RowFile"
+    band: AnyRows
     factor: float
 
     def load(self, start: int, end: int) -> Any:
@@ -221,11 +223,9 @@ def _solve_some(
             start, end = blocks[number]
             plain = np.tile(np.arange(end - start), (INNER, 1))
             orders = plain if seed is None else rng.permuted(plain, axis=1)
-            block = start, end, rows.load(start, end), gram_between(rows, start, end), orders
-
-            def visit(state: _Group, block: tuple[Any, ...] = block) -> None:
-                state.visit(*block)
-
+            gram = np.empty((end - start, end - start), np.float32)
+            loops.fill_gram(rows.band[start:end], np.float32(rows.factor), gram)
+            visit = methodcaller("visit", start, end, rows.load(start, end), gram, orders)
             map_in_threads(visit, running, n_jobs)
         for state in running:
             state.end_pass(tol, max_iter)
@@ -328,14 +328,15 @@ def cut_band(products: np.ndarray, width: int) -> np.ndarray:
 
     ``products`` (b, c) are those of neighbouring rows with themselves and the rows that follow.
     """
-    band = np.empty((len(products), width), np.float32)
-    loops.cut_band(products, width, band)
-    return band
+    padded = np.zeros((len(products), len(products) + width), np.float32)
+    padded[:, : products.shape[1]] = products
+    row = np.arange(len(products))[:, None]
+    return padded[row, row + np.arange(width)]
 
 
 def keep_band(
     parts: Iterable[np.ndarray], shape: tuple[int, int], file: RowFile | None
-) -> tuple[np.ndarray | RowFile, np.ndarray]:
+) -> tuple[AnyRows, np.ndarray]:
     """A band in memory or in a file, and the products of all rows with themselves."""
     band = np.empty(shape if file is None else (0, 0), np.float32)
     norms, start = np.empty(shape[0]), 0
@@ -347,13 +348,6 @@ def keep_band(
             file.append(part)
         start += len(part)
     return band if file is None else file, norms
-
-
-def gram_between(rows: BlockRows, start: int, end: int) -> np.ndarray:
-    """The products of neighbouring rows among each other, (b, b) float32."""
-    gram = np.empty((end - start, end - start), np.float32)
-    loops.fill_gram(rows.band[start:end], np.float32(rows.factor), gram)
-    return gram
 
 
 def blocks_are_faster(n: int, d: int, n_problems: int, n_folds: int, tol: float) -> bool:
@@ -374,7 +368,7 @@ def blocks_are_faster(n: int, d: int, n_problems: int, n_folds: int, tol: float)
     return on_gram > 0.75 * (120 * d + (6000 + 1.2 * d) * n_problems * (1 + n_folds))
 
 
-def solve_blocks(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
+def solve_blocks(problem: LevelProblem) -> Solved:
     """Solve HIK SVMs in blocks of rows; see `LevelProblem`."""
     solution, n_iter, violation = solve_with_folds(problem, np.full(problem.rows.size, -1))
     return solution.weights, n_iter, violation
@@ -423,9 +417,7 @@ def solve_with_folds(problem: LevelProblem, folds: np.ndarray) -> tuple[BlockSol
             (band, problem.layout),
             BlockSamples(problem.codes, folds, dual),
             Machines.of(problem.positive, folds),
-            tol=problem.tol,
-            max_iter=problem.max_iter,
-            seed=problem.seed,
+            **problem.schedule,
             n_jobs=problem.n_jobs,
         )
     weights = np.ascontiguousarray(solution.weights.T, np.float32)

@@ -12,6 +12,7 @@ from visualwords.classifiers.solvers.problems import (
     FINEST_SINGLE,
     DualProblem,
     LevelProblem,
+    Solved,
     dual_problem,
 )
 from visualwords.classifiers.tables.level_tables import build_tables
@@ -25,11 +26,11 @@ GRAM_BYTES = 1 << 30  # that a matrix may take
 _GAP = 0.025, 1e-4  # duality gap, relative: this share of the tolerance, and the finest asked for
 
 
-def solve_gram(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
+def solve_gram(problem: LevelProblem) -> Solved:
     """Solve HIK SVMs on their exact Gram matrix; see `LevelProblem`."""
     gram = gram_of(problem)
     dual = dual_problem(problem.cost, gram.diagonal().astype(np.float64), problem.loss)
-    how = {name: getattr(problem, name) for name in ("tol", "max_iter", "seed", "n_jobs")}
+    how = problem.schedule | {"n_jobs": problem.n_jobs}
     alpha, n_iter, violation = solve_dual_gram(gram, problem.signs, dual, **how)
     return tables_of(problem, alpha), n_iter, violation
 
@@ -64,7 +65,7 @@ def solve_dual_gram(
     max_iter: int,
     seed: int | None,
     n_jobs: int | None = None,
-) -> tuple[np.ndarray, int, float]:
+) -> Solved:
     """Solve several SVMs without bias that share samples, costs and Gram matrix.
 
     Parameters
@@ -96,7 +97,7 @@ def solve_dual_gram(
     """
     precision = np.float32 if tol >= FINEST_SINGLE else np.float64
 
-    def solve(y: np.ndarray) -> tuple[np.ndarray, int, float]:
+    def solve(y: np.ndarray) -> Solved:
         alpha, scores = np.zeros(y.size), np.zeros(y.size, precision)
         rng, everyone = np.random.default_rng(seed), np.arange(y.size)
         n_iter, last, violation = 0, max_iter, np.inf

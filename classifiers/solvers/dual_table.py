@@ -10,6 +10,7 @@ from visualwords.classifiers.solvers.problems import (
     FINEST_SINGLE,
     DualProblem,
     LevelProblem,
+    Solved,
     dual_problem,
 )
 from visualwords.classifiers.tables.level_tables import build_tables, cells_of_rows, row_norms
@@ -43,15 +44,13 @@ class CodedRows(NamedTuple):
     heights: np.ndarray
 
 
-def solve_dual(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
+def solve_dual(problem: LevelProblem) -> Solved:
     """Solve HIK SVMs one by one, each on its table; see `LevelProblem`."""
     rows = coded_rows(problem)
     dual = dual_problem(problem.cost, row_norms(problem.levels)[problem.rows], problem.loss)
 
-    def solve(y: np.ndarray) -> tuple[np.ndarray, int, float]:
-        return solve_dual_table(
-            rows, y, dual, tol=problem.tol, max_iter=problem.max_iter, seed=problem.seed
-        )
+    def solve(y: np.ndarray) -> Solved:
+        return solve_dual_table(rows, y, dual, **problem.schedule)
 
     alpha, n_iter, violation = zip(*map_in_threads(solve, problem.signs, problem.n_jobs))
     return tables_of(problem, np.stack(alpha)), max(n_iter), max(violation)
@@ -80,7 +79,7 @@ def solve_dual_table(
     tol: float,
     max_iter: int,
     seed: int | None,
-) -> tuple[np.ndarray, int, float]:
+) -> Solved:
     """Solve one HIK SVM without bias by dual coordinate descent with shrinking.
 
     Rows that will probably stay at their bounds are left out, and visited again before stopping.
@@ -126,7 +125,7 @@ def solve_dual_table(
     return alpha, n_iter, violation
 
 
-def solve_crammer_singer(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
+def solve_crammer_singer(problem: LevelProblem) -> Solved:
     """Solve one HIK SVM for all classes, by dual coordinate descent.
 
     Minimises ½ Σ_m w_mᵀw_m + Σ_i C_i max_m (1 − [m = y_i] + (w_m − w_{y_i})ᵀB(x_i)), which has

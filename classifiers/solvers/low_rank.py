@@ -1,8 +1,8 @@
 """Dual coordinate descent with short vectors of weights: Algorithm 3 of [Yang12] and its kin."""
 
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, NamedTuple
+from functools import partial, reduce
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -101,13 +101,8 @@ def solve_low_rank(problem: LowRankProblem) -> tuple[LowRankSolution, int, float
         orders = np.repeat(starts[None], n_passes, axis=0)
         if problem.seed is not None:
             orders = rng.permuted(orders, axis=1)
-        how = orders, block, n_iter, problem.tol
-
-        def run(group: Any, how: tuple[Any, ...] = how) -> int:
-            return passes(rows, data, group, *how)
-
-        made = map_in_threads(run, groups, problem.n_jobs)
-        n_iter += max(made)
+        how = {"orders": orders, "block": block, "n_iter": n_iter, "tol": problem.tol}
+        n_iter += max(map_in_threads(partial(passes, rows, data, **how), groups, problem.n_jobs))
     weights = np.concatenate([_weights_by_problem(group) for group in groups])
     alpha = np.concatenate([group.alpha[:, : group.pending.size] for group in groups], axis=1)
     violation = float(max(group.violation.max() for group in groups))

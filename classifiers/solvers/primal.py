@@ -1,11 +1,11 @@
 """Newton's method on the tables: the way when features are few and samples many."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.solvers.problems import LevelProblem
+from visualwords.classifiers.solvers.problems import LevelProblem, Solved
 from visualwords.classifiers.tables.level_tables import cells_of_rows
 from visualwords.compiled import njit
 from visualwords.parallel import map_in_threads
@@ -35,19 +35,14 @@ class CellProblem(NamedTuple):
     stiffness: np.ndarray
 
 
-def solve_primal(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
+def solve_primal(problem: LevelProblem) -> Solved:
     """Solve HIK SVMs of squared hinge one by one, by Newton's method; see `LevelProblem`."""
     if problem.loss != "squared_hinge":
         raise ValueError("solver='primal' needs loss='squared_hinge'; the hinge has a corner")
     data = cell_problem(problem)
 
-    def solve(y: np.ndarray) -> tuple[np.ndarray, int, float]:
-        how: dict[str, Any] = {
-            "tol": problem.tol,
-            "max_iter": problem.max_iter,
-            "seed": problem.seed,
-        }
-        return solve_primal_table(data, y, problem.cost, **how)
+    def solve(y: np.ndarray) -> Solved:
+        return solve_primal_table(data, y, problem.cost, **problem.schedule)
 
     tables, n_iter, violation = zip(*map_in_threads(solve, problem.signs, problem.n_jobs))
     return np.stack(tables, axis=1).astype(np.float32), max(n_iter), max(violation)
@@ -73,7 +68,7 @@ def solve_primal_table(
     tol: float,
     max_iter: int,
     seed: int | None,
-) -> tuple[np.ndarray, int, float]:
+) -> Solved:
     """Minimise ½ wᵀw + Σ C_i max(0, 1 − y_i wᵀB(x_i))² over tables by Newton's method.
 
     The unknowns are the table's values, in which the loss of a sample is a sum of look-ups and

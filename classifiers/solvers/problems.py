@@ -1,12 +1,13 @@
 """What solvers get: HIK SVMs that share samples, and the dual problem of any SVM without bias."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from visualwords.classifiers.tables.level_tables import Levels, TableLayout
 
+Solved: TypeAlias = tuple[np.ndarray, int, float]  # what was learned, n_iter and violation
 FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
 
 
@@ -57,6 +58,11 @@ class LevelProblem:
     def signs(self) -> np.ndarray:
         """Targets ±1 of all problems, (n_problems, m) float64."""
         return np.where(self.codes == self.positive[:, None], 1.0, -1.0)
+
+    @property
+    def schedule(self) -> dict[str, Any]:
+        """When to stop, and the order of visits: arguments of all solvers."""
+        return {"tol": self.tol, "max_iter": self.max_iter, "seed": self.seed}
 
 
 class DualProblem(NamedTuple):

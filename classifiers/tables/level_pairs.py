@@ -179,15 +179,12 @@ def level_rows(X: Any, scale: LevelScale) -> LevelRows:
         Read a part at a time; never copied as a whole.
     scale : LevelScale
     """
-    n, d = X.shape
     if sparse.issparse(X):
-        lengths = np.diff(X.indptr)
+        bounds = X.indptr.astype(np.int64)
     else:
         counts = [np.count_nonzero(part != scale.shift, axis=1) for part in _parts(X)]
-        lengths = np.concatenate([np.zeros(0, np.int64), *counts])
-    bounds = np.zeros(n + 1, np.int64)
-    np.cumsum(lengths, out=bounds[1:])
-    columns = np.empty(bounds[-1] + 1, np.uint16 if d <= 1 << 16 else np.uint32)
+        bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *counts]))
+    columns = np.empty(bounds[-1] + 1, np.uint16 if X.shape[1] <= 1 << 16 else np.uint32)
     levels = np.empty(bounds[-1] + 1, np.uint16)
     first = 0
     for part in _parts(X):

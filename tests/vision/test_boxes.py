@@ -97,11 +97,8 @@ def test_corner_cases_of_boxes():
     assert join(np.empty((0, 4)), np.empty(0), softness=1)[0].shape == (0, 4)
     assert suppress(np.empty((0, 4)), np.empty(0)).tolist() == []
     inside, scores = np.array([[0, 0, 100, 100], [10, 10, 30, 30]]), np.array([2, 1])
-    assert suppress(inside, scores, 0.5, "smaller").tolist() == [0]
-    assert suppress(inside, scores, 0.5, "union").tolist() == [0, 1]
+    assert suppress(inside, scores, 0.5).tolist() == [0]
     assert intersection_over_union(np.empty((0, 4)), np.ones((3, 4))).shape == (0, 3)
-    with pytest.raises(ValueError, match="'iou'; choose one of smaller, union"):
-        suppress(np.ones((1, 4)), np.ones(1), 0.5, "iou")
 
 
 def test_scales_end_where_the_window_no_longer_fits():
