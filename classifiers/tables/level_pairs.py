@@ -179,22 +179,23 @@ def level_rows(X: Any, scale: LevelScale) -> LevelRows:
         Read a part at a time; never copied as a whole.
     scale : LevelScale
     """
-    if sparse.issparse(X):
+    is_sparse = sparse.issparse(X)
+    if is_sparse:
         bounds = X.indptr.astype(np.int64)
     else:
         counts = [np.count_nonzero(part != scale.shift, axis=1) for part in _parts(X)]
         bounds = np.cumsum(np.concatenate([np.zeros(1, np.int64), *counts]))
     columns = np.empty(bounds[-1] + 1, np.uint16 if X.shape[1] <= 1 << 16 else np.uint32)
     levels = np.empty(bounds[-1] + 1, np.uint16)
+    for start in range(0, X.nnz if is_sparse else 0, _ENTRIES_AT_A_TIME):
+        here = slice(start, min(start + _ENTRIES_AT_A_TIME, X.nnz))
+        indices, values = _plain(X.indices[here], np.int32), _plain(X.data[here], np.float32)
+        sparse_pairs(indices, values, scale, columns[here], levels[here])
     first = 0
-    for part in _parts(X):
-        last = first + part.shape[0]
+    for part in () if is_sparse else _parts(X):
+        last = first + len(part)
         here = slice(bounds[first], bounds[last] + 1)
-        if sparse.issparse(part):
-            indices, values = _plain(part.indices, np.int32), _plain(part.data, np.float32)
-            sparse_pairs(indices, values, scale, columns[here], levels[here])
-        else:
-            dense_pairs(part, scale, columns[here], levels[here])
+        dense_pairs(part, scale, columns[here], levels[here])
         first = last
     return LevelRows(columns[:-1], levels[:-1], bounds)
 
@@ -210,13 +211,11 @@ def distinct_rows(X: Any, scale: LevelScale) -> tuple[LevelRows, np.ndarray]:
     return LevelRows(columns, levels.astype(np.uint32), bounds), distinct
 
 
-def _parts(X: Any) -> Iterator[Any]:
-    """Some rows at a time; of an array, as float32 in C order."""
-    size = X.nnz if sparse.issparse(X) else X.size
-    height = max(1, _ENTRIES_AT_A_TIME * X.shape[0] // max(1, size))
-    for start in range(0, X.shape[0], height):
-        part = X[start : start + height]
-        yield part if sparse.issparse(X) else _plain(part, np.float32)
+def _parts(X: np.ndarray) -> Iterator[np.ndarray]:
+    """Some rows of an array at a time, as float32 in C order."""
+    height = max(1, _ENTRIES_AT_A_TIME * len(X) // max(1, X.size))
+    for start in range(0, len(X), height):
+        yield _plain(X[start : start + height], np.float32)
 
 
 def _plain(array: np.ndarray, dtype: DTypeLike) -> np.ndarray:
