@@ -63,7 +63,7 @@ class Train(options.Deciding, options.Composing, options.Reading):
     exportable
         Refuse recipes that `export` can't write as an ONNX file.
     deadline
-        Time by the clock that auto may take; what it had no time for is listed.
+        Time by the clock that auto may take; changes that it did not try are listed.
     memory
         Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of histograms,
         words or Fisher vectors).

@@ -403,7 +403,7 @@ def encode(
     wanted = (kept + n * np.arange(len(views))[:, None]).ravel()
     rows, places = table.rows(wanted, wanted if learn_from is None else kept[learn_from[kept]])
     further = [[others[i][m] for i in kept] for m in range(len(more))]
-    left_out = [skipped[i] for i in sorted(skipped)]
+    left_out = [skipped[i] for i in sorted(skipped)]  # places are those of originals
     return Encoded(encoders, rows, places[: len(kept)], kept, left_out, further)
 
 
@@ -471,10 +471,7 @@ def encode_each(
     env: Environment,
     more: Sequence[Step] = (),
 ) -> Iterator[Arrays | Skipped]:
-    """Yield what was encoded of every image, in order; why it is left out if it can't be.
-
-    What further steps make of it in the same pass comes after the channels.
-    """
+    """Yield what was encoded of every image, then what further steps made; or why it is left out."""
     steps = [_encode_step(encoder, view, env.cache is not None) for encoder in encoders]
     return each_image([*steps, *more], data, env, "reading images")
 
