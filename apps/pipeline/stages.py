@@ -471,7 +471,7 @@ def encode_each(
     env: Environment,
     more: Sequence[Step] = (),
 ) -> Iterator[Arrays | Skipped]:
-    """Yield what was encoded of every image, then what further steps made; or why it is left out."""
+    """Yield the encoded channels of every image, then what further steps made; or why not."""
     steps = [_encode_step(encoder, view, env.cache is not None) for encoder in encoders]
     return each_image([*steps, *more], data, env, "reading images")
 
